@@ -1,0 +1,126 @@
+"""The `compiled` engine: the dense model on Flappy Bird, play and gradient without Python in between, and no TensorFlow."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.engines import kernels
+from a3c_core.engines.base import Rollout, Trajectory
+from a3c_core.envs import flappy
+from a3c_core.models import DenseModel
+from a3c_core.parameters import Vector
+from a3c_core.streams import stream_words
+
+
+class CompiledFlappy:
+    """One worker's game, its action stream and how far the episode has come."""
+
+    def __init__(self, seeding: str = "episode"):
+        self.game = flappy.new_game()
+        self.record = self.game[0]
+        self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
+        self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._own_streams = seeding == "episode"
+        if not self._own_streams:
+            flappy.seed_like_ple(self.game, flappy.PLE_SEED)
+
+    def begin_episode(self, seed: int, worker: int, episode: int) -> None:
+        game_words, self.stream[:] = stream_words(seed, worker, episode)
+        if self._own_streams:
+            flappy.seed_episode(self.game, game_words)
+        flappy.reset(self.record)
+        self.episode_steps[0] = 0
+
+    def get_state(self) -> NDArray[np.uint8]:
+        return np.concatenate([part.view(np.uint8) for part in (self.game, self.stream, self.episode_steps)])
+
+    def set_state(self, state: NDArray[np.uint8]) -> None:
+        start = 0
+        for part in (self.game, self.stream, self.episode_steps):
+            part.view(np.uint8)[:] = state[start : start + part.nbytes]
+            start += part.nbytes
+
+
+class CompiledEngine:
+    """Numba kernels over buffers that are reused from rollout to rollout."""
+
+    def __init__(self, model: DenseModel, environment: EnvironmentConfig, learner: LearnerConfig):
+        self.model = model
+        self._environment = environment
+        self._steps_at_once = environment.max_episode_steps
+        if learner.update_every == "t_max" and learner.t_max is not None:
+            self._steps_at_once = min(self._steps_at_once, learner.t_max)
+        self._buffers = kernels.new_buffers(self._steps_at_once)
+        self._settings = _settings(environment, learner)
+
+    def new_environment(self) -> CompiledFlappy:
+        return CompiledFlappy(self._environment.seeding)
+
+    def rollout(self, parameters: Vector, environment: CompiledFlappy) -> Rollout:
+        gradient = np.empty_like(parameters)
+        steps, died, reward, loss, entropy = kernels.rollout(
+            parameters,
+            environment.record,
+            environment.stream,
+            self._steps_left(environment),
+            self._settings,
+            self._buffers,
+            gradient,
+        )
+        truncated = self._advance(environment, steps, died)
+        score = int(environment.record["score"])
+        return Rollout(gradient, loss, entropy, steps, reward, score, died, truncated)
+
+    def play(self, parameters: Vector, environment: CompiledFlappy) -> Trajectory:
+        buffers = self._buffers
+        steps, died = kernels.play(
+            parameters,
+            environment.record,
+            environment.stream,
+            self._steps_left(environment),
+            self._settings,
+            buffers,
+        )
+        return Trajectory(
+            observations=buffers.observations[:steps, : flappy.STATE_SIZE].copy(),
+            actions=buffers.actions[:steps].copy(),
+            rewards=buffers.rewards[:steps].copy(),
+            values=buffers.values[:steps].copy(),
+            bootstrap_value=float(buffers.values[steps]),
+            terminated=died,
+            truncated=self._advance(environment, steps, died),
+        )
+
+    def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
+        steps, gradient = trajectory.env_steps, np.empty_like(parameters)
+        buffers = self._buffers if steps <= self._steps_at_once else kernels.new_buffers(steps)
+        buffers.observations[:steps, : flappy.STATE_SIZE] = trajectory.observations
+        buffers.actions[:steps] = trajectory.actions
+        buffers.rewards[:steps] = trajectory.rewards
+        kernels.evaluate(parameters, steps, buffers)
+        buffers.values[steps] = trajectory.bootstrap_value
+        loss, entropy = kernels.differentiate(steps, self._settings, buffers, gradient)
+        return gradient, loss, entropy
+
+    def _steps_left(self, environment: CompiledFlappy) -> int:
+        return min(self._steps_at_once, self._environment.max_episode_steps - int(environment.episode_steps[0]))
+
+    def _advance(self, environment: CompiledFlappy, steps: int, died: bool) -> bool:
+        """Count the steps; return whether the time limit ended the episode."""
+        environment.episode_steps[0] += steps
+        return not died and bool(environment.episode_steps[0] >= self._environment.max_episode_steps)
+
+
+def _settings(environment: EnvironmentConfig, learner: LearnerConfig) -> kernels.Settings:
+    reward = flappy.REWARDS[environment.reward]
+    return kernels.Settings(
+        gamma=np.float32(learner.gamma),
+        t_max=learner.t_max or 0,
+        standardise=learner.standardise,
+        huber=learner.value_loss == "huber",
+        value_coefficient=np.float32(learner.value_coefficient),
+        entropy_coefficient=np.float32(learner.entropy_coefficient),
+        reward_pipe=np.float32(reward.pipe),
+        reward_death=np.float32(reward.death),
+        reward_alive=np.float32(reward.alive),
+    )

@@ -1,0 +1,247 @@
+"""Compiled play and gradient of the dense model on Flappy Bird: the arithmetic of the `compiled` engine.
+
+Layout: parameters stand as in Keras, [8, 128] and [128] of the hidden layer (read as one [9, 128], the bias being the weight of
+a constant ninth input), then [128, 2] and [2] of the policy, then [128, 1] and [1] of the value. The two heads are transposed
+once per rollout to [3, 128], so that every inner loop runs over the 128 units and becomes vector instructions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.envs.flappy import STATE_SIZE, step, write_observation
+from a3c_core.jit import fast
+from a3c_core.returns import learning_targets
+from a3c_core.streams import uniform
+
+UNITS = 128
+_INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias
+_HEADS = 3  # logit of action 0, logit of action 1, value
+_HIDDEN_END = _INPUTS * UNITS
+_POLICY_BIAS = _HIDDEN_END + 2 * UNITS
+_VALUE_BIAS = _POLICY_BIAS + 2 + UNITS
+_BLOCK = 64  # steps whose hidden errors stay in the first-level cache
+_ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
+
+
+class Settings(NamedTuple):
+    """The scalars of a run, float32 unless said otherwise."""
+
+    gamma: np.float32
+    t_max: int  # chunk of the n-step returns; 0: to the episode's end
+    standardise: bool
+    huber: bool
+    value_coefficient: np.float32
+    entropy_coefficient: np.float32
+    reward_pipe: np.float32
+    reward_death: np.float32
+    reward_alive: np.float32
+
+
+class Buffers(NamedTuple):
+    """Working memory for T steps, reused from rollout to rollout; float32 unless said otherwise."""
+
+    observations: NDArray[np.float32]  # [T + 1, 9]
+    hidden: NDArray[np.float32]  # [T + 1, 128]
+    preferences: NDArray[np.float32]  # [T + 1], logit of action 1 less that of action 0
+    values: NDArray[np.float32]  # [T + 1], the last is what returns are bootstrapped from
+    actions: NDArray[np.uint8]  # [T]
+    rewards: NDArray[np.float32]  # [T]
+    errors: NDArray[np.float32]  # [T, 3], d loss / d heads
+    hidden_errors: NDArray[np.float32]  # [_BLOCK, 128], d loss / d hidden
+    heads: NDArray[np.float32]  # [3, 128]
+    biases: NDArray[np.float32]  # [3]
+    heads_gradient: NDArray[np.float32]  # [3, 128]
+
+
+def new_buffers(steps: int) -> Buffers:
+    """Return working memory for rollouts of up to `steps` steps."""
+    buffers = Buffers(
+        observations=np.zeros((steps + 1, _INPUTS), np.float32),
+        hidden=np.zeros((steps + 1, UNITS), np.float32),
+        preferences=np.zeros(steps + 1, np.float32),
+        values=np.zeros(steps + 1, np.float32),
+        actions=np.zeros(steps, np.uint8),
+        rewards=np.zeros(steps, np.float32),
+        errors=np.zeros((steps, _HEADS), np.float32),
+        hidden_errors=np.zeros((_BLOCK, UNITS), np.float32),
+        heads=np.zeros((_HEADS, UNITS), np.float32),
+        biases=np.zeros(_HEADS, np.float32),
+        heads_gradient=np.zeros((_HEADS, UNITS), np.float32),
+    )
+    buffers.observations[:, STATE_SIZE] = 1
+    return buffers
+
+
+@fast
+def rollout(parameters, game, stream, steps_left, settings, buffers, gradient):
+    """Play and differentiate: return (steps, died, summed reward, summed loss, mean entropy), `gradient` [P] being written."""
+    steps, died = play(parameters, game, stream, steps_left, settings, buffers)
+    loss, entropy = differentiate(steps, settings, buffers, gradient)
+    reward = 0.0
+    for t in range(steps):
+        reward += buffers.rewards[t]
+    return steps, died, reward, loss, entropy
+
+
+@fast
+def play(parameters, game, stream, steps_left, settings, buffers):
+    """Play up to `steps_left` steps and return (steps, died), the buffers being written."""
+    hidden_weights = _unpack(parameters, buffers)
+    for t in range(steps_left):
+        write_observation(game, buffers.observations[t])
+        _forward(hidden_weights, buffers, t)
+        probability_0 = _ONE / (_ONE + np.exp(buffers.preferences[t]))
+        flap = uniform(stream) >= probability_0
+        passed, died = step(game, flap)
+        buffers.actions[t] = flap
+        outcome = settings.reward_death if died else settings.reward_alive
+        buffers.rewards[t] = settings.reward_pipe * np.float32(passed) + outcome
+        if died:
+            buffers.values[t + 1] = _ZERO
+            return t + 1, True
+    write_observation(game, buffers.observations[steps_left])
+    _forward(hidden_weights, buffers, steps_left)
+    return steps_left, False
+
+
+@fast
+def evaluate(parameters, steps, buffers):
+    """Write hidden units, preferences and values of the first `steps` observations in the buffers."""
+    hidden_weights = _unpack(parameters, buffers)
+    for t in range(steps):
+        _forward(hidden_weights, buffers, t)
+
+
+@fast
+def differentiate(steps, settings, buffers, gradient):
+    """Write the gradient [P] of what the buffers hold; return (summed loss, mean entropy)."""
+    returns = learning_targets(
+        buffers.rewards[:steps],
+        buffers.values[:steps],
+        buffers.values[steps],
+        settings.gamma,
+        settings.t_max,
+        settings.standardise,
+    )
+    loss, entropy = _head_errors(returns, settings, buffers)
+    _backward(steps, buffers, gradient)
+    return loss, entropy
+
+
+@fast
+def _backward(steps, buffers, gradient):
+    """Carry the heads' errors back: write the gradient [P], summed over the steps."""
+    errors, heads_gradient = buffers.errors, buffers.heads_gradient
+    gradient[:] = _ZERO
+    heads_gradient[:] = _ZERO
+    hidden_gradient = gradient[:_HIDDEN_END].reshape((_INPUTS, UNITS))
+    for start in range(0, steps, _BLOCK):
+        stop = min(steps, start + _BLOCK)
+        _hidden_errors(buffers.heads, buffers.hidden[start:stop], errors[start:stop], buffers.hidden_errors)
+        _add_product(hidden_gradient, buffers.observations[start:stop], buffers.hidden_errors)
+        _add_product(heads_gradient, errors[start:stop], buffers.hidden[start:stop])
+    for j in range(UNITS):
+        gradient[_HIDDEN_END + 2 * j] = heads_gradient[0, j]
+        gradient[_HIDDEN_END + 2 * j + 1] = heads_gradient[1, j]
+        gradient[_POLICY_BIAS + 2 + j] = heads_gradient[2, j]
+    for t in range(steps):
+        gradient[_POLICY_BIAS] += errors[t, 0]
+        gradient[_POLICY_BIAS + 1] += errors[t, 1]
+        gradient[_VALUE_BIAS] += errors[t, 2]
+
+
+@fast
+def _unpack(parameters, buffers):
+    """Transpose both heads into the buffers; return the hidden layer's weights and bias as [9, 128]."""
+    for j in range(UNITS):
+        buffers.heads[0, j] = parameters[_HIDDEN_END + 2 * j]
+        buffers.heads[1, j] = parameters[_HIDDEN_END + 2 * j + 1]
+        buffers.heads[2, j] = parameters[_POLICY_BIAS + 2 + j]
+    buffers.biases[0] = parameters[_POLICY_BIAS]
+    buffers.biases[1] = parameters[_POLICY_BIAS + 1]
+    buffers.biases[2] = parameters[_VALUE_BIAS]
+    return parameters[:_HIDDEN_END].reshape((_INPUTS, UNITS))
+
+
+@fast
+def _forward(w, buffers, t):
+    """Write hidden units, preference and value of observation `t`. The inputs are unrolled so that LLVM vectorises."""
+    observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
+    o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
+    o4, o5, o6, o7 = observation[4], observation[5], observation[6], observation[7]
+    logit_0 = logit_1 = value = _ZERO
+    for j in range(UNITS):
+        unit = w[8, j] + o0 * w[0, j] + o1 * w[1, j] + o2 * w[2, j] + o3 * w[3, j]
+        unit += o4 * w[4, j] + o5 * w[5, j] + o6 * w[6, j] + o7 * w[7, j]
+        unit = max(unit, _ZERO)
+        hidden[j] = unit
+        logit_0 += unit * heads[0, j]
+        logit_1 += unit * heads[1, j]
+        value += unit * heads[2, j]
+    buffers.preferences[t] = (logit_1 + buffers.biases[1]) - (logit_0 + buffers.biases[0])
+    buffers.values[t] = value + buffers.biases[2]
+
+
+@fast
+def _head_errors(returns, settings, buffers):
+    """Write d loss / d (logit 0, logit 1, value) [steps, 3]; return (summed loss, mean entropy)."""
+    c_value, c_entropy = settings.value_coefficient, settings.entropy_coefficient
+    loss = 0.0
+    entropy_sum = 0.0
+    for t in range(returns.size):
+        preference = buffers.preferences[t]
+        p_1 = _ONE / (_ONE + np.exp(-preference))
+        log_p_1 = min(preference, _ZERO) - np.log1p(np.exp(-abs(preference)))
+        log_p_0 = log_p_1 - preference
+        entropy = -(p_1 * log_p_1 + (_ONE - p_1) * log_p_0)
+        flapped = buffers.actions[t] == 1
+        advantage = returns[t] - buffers.values[t]  # a constant for the policy: no gradient flows through it
+        error = advantage * (p_1 - (_ONE if flapped else _ZERO)) + c_entropy * p_1 * (log_p_1 + entropy)
+        buffers.errors[t, 0] = -error  # two probabilities sum to one, so their logits' errors to zero
+        buffers.errors[t, 1] = error
+        if settings.huber and abs(advantage) > _ONE:
+            buffers.errors[t, 2] = -c_value if advantage > _ZERO else c_value
+            value_loss = abs(advantage) - _HALF
+        else:
+            buffers.errors[t, 2] = -c_value * advantage
+            value_loss = _HALF * advantage * advantage
+        log_p = log_p_1 if flapped else log_p_0
+        loss += np.float64(-log_p * advantage + c_value * value_loss - c_entropy * entropy)
+        entropy_sum += np.float64(entropy)
+    return loss, entropy_sum / returns.size
+
+
+@fast
+def _hidden_errors(heads, hidden, errors, out):
+    """Write d loss / d hidden [n, 128], zero where the unit was off."""
+    for t in range(hidden.shape[0]):
+        e0, e1, e2 = errors[t, 0], errors[t, 1], errors[t, 2]
+        units, row = hidden[t], out[t]
+        for j in range(UNITS):
+            error = e0 * heads[0, j] + e1 * heads[1, j] + e2 * heads[2, j]
+            row[j] = error if units[j] > _ZERO else _ZERO
+
+
+@fast
+def _add_product(out, left, right):
+    """out [R, 128] += left [n, R] transposed times right [n, 128]; eight rows at a time to spare loads and stores."""
+    rows = left.shape[0]
+    t = 0
+    while t + 8 <= rows:
+        for i in range(out.shape[0]):
+            l0, l1, l2, l3 = left[t, i], left[t + 1, i], left[t + 2, i], left[t + 3, i]
+            l4, l5, l6, l7 = left[t + 4, i], left[t + 5, i], left[t + 6, i], left[t + 7, i]
+            row = out[i]
+            for j in range(UNITS):
+                first = l0 * right[t, j] + l1 * right[t + 1, j] + l2 * right[t + 2, j] + l3 * right[t + 3, j]
+                second = l4 * right[t + 4, j] + l5 * right[t + 5, j] + l6 * right[t + 6, j] + l7 * right[t + 7, j]
+                row[j] += first + second
+        t += 8
+    while t < rows:
+        for i in range(out.shape[0]):
+            weight, row = left[t, i], out[i]
+            for j in range(UNITS):
+                row[j] += weight * right[t, j]
+        t += 1

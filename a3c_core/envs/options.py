@@ -1,0 +1,51 @@
+"""What the environments let a user choose, and how they refuse anything else."""
+
+import difflib
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import gymnasium
+
+
+class Reward(NamedTuple):
+    """What one step pays: `pipe` for every pipe passed in it, and `death` if the bird died in it, `alive` if not."""
+
+    pipe: float
+    alive: float
+    death: float
+
+
+REWARDS = {
+    "ple": Reward(pipe=1.0, alive=0.0, death=-5.0),  # PLE's own
+    "alive": Reward(pipe=0.0, alive=1.0, death=-1000.0),  # the report's later one
+}
+MAX_EPISODE_STEPS = 20_000
+FLAPS: dict[Any, bool] = {0: False, 1: True}
+
+
+def require_choice(option: str, value: Any, allowed: Collection[Any]) -> None:
+    """Refuse a `value` that is not among those `allowed`, naming them and the likeliest one meant."""
+    if value in allowed:
+        return
+    close = difflib.get_close_matches(str(value), [name for name in allowed if isinstance(name, str)], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"unknown {option} {value!r}: it must be one of {', '.join(map(repr, allowed))}.{hint}")
+
+
+def require_positive(option: str, value: Any) -> int:
+    """Return `value` if it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{option} must be a whole number of at least 1, not {value!r}")
+    return value
+
+
+def read_action(action: Any, actions: int) -> int:
+    """Return `action` as an int from 0 to below `actions`, whichever integer type it came in."""
+    try:
+        index = action.__index__()  # Python's and NumPy's integers and 0-d integer arrays, but no float and no text
+    except (AttributeError, TypeError):
+        index = -1
+    if not 0 <= index < actions:
+        meaning = ": 0 does nothing, 1 flaps" if actions == 2 else ""
+        raise gymnasium.error.InvalidAction(f"action must be an integer below {actions}, not {action!r}{meaning}")
+    return index

@@ -1,0 +1,31 @@
+"""The decorators of all compiled code, with an on-disk cache that can't go stale."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_PACKAGE = Path(__file__).parent
+
+
+def _source_digest() -> str:
+    """Digest of all files with compiled code: Numba alone does not notice a change in a *called* function's file."""
+    sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
+    return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.jit" in source)).hexdigest()[:16]
+
+
+numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")
+
+
+def exact(function: Callable[..., Any]) -> Any:
+    """Compile with strict IEEE arithmetic: the game must match PLE to the last bit."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def fast(function: Callable[..., Any]) -> Any:
+    """Compile the network's arithmetic, where sums may be re-ordered and fused so that they vectorise."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})(
+        function
+    )

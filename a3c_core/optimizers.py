@@ -1,0 +1,114 @@
+"""Optimizers on the flat parameter vector: pure updates, compiled, each a few microseconds.
+
+Adam is Keras's (Kingma & Ba 2015, with the bias correction folded into the step size); RMSProp is the non-centred one that the
+A3C paper shares among its workers (decay 0.99, epsilon 0.1 inside the root); SGD is plain.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.jit import exact, fast
+from a3c_core.parameters import Vector
+
+OptimizerName = Literal["adam", "rmsprop", "sgd"]
+
+_SLOTS: dict[str, int] = {"adam": 2, "rmsprop": 1, "sgd": 0}  # moving averages per parameter
+_BETA_1, _BETA_2, _ADAM_EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
+_DECAY, _RMSPROP_EPSILON = np.float32(0.99), np.float32(0.1)
+_ONE = np.float32(1.0)
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """What became of one gradient."""
+
+    applied: bool  # False: it was not finite, and the parameters are untouched
+    gradient_norm: float  # before clipping
+    learning_rate: float
+
+
+class Optimizer:
+    """Applies gradients in place to a parameter vector that it is given; keeps the moving averages and counts."""
+
+    def __init__(
+        self,
+        size: int,
+        name: OptimizerName = "adam",
+        learning_rate: float = 1e-4,
+        anneal_over: int | None = None,
+        clip_norm: float | None = None,
+    ):
+        """`anneal_over`: updates after which the learning rate has fallen linearly to 0; None keeps it constant."""
+        self.name = name
+        self.slots: NDArray[np.float32] = np.zeros((_SLOTS[name], size), np.float32)
+        self.updates = 0  # gradients applied
+        self.rejected = 0  # gradients refused because they were not finite
+        self._learning_rate = learning_rate
+        self._anneal_over = anneal_over
+        self._clip_norm = math.inf if clip_norm is None else clip_norm
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate that the next update will use."""
+        if self._anneal_over is None:
+            return self._learning_rate
+        return self._learning_rate * max(0.0, 1.0 - self.updates / self._anneal_over)
+
+    def apply(self, parameters: Vector, gradient: Vector) -> UpdateResult:
+        """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity."""
+        learning_rate = self.learning_rate
+        norm = global_norm(gradient)
+        if not math.isfinite(norm):
+            self.rejected += 1
+            return UpdateResult(False, norm, learning_rate)
+        scale = np.float32(min(1.0, self._clip_norm / norm) if norm > 0 else 1.0)
+        self.updates += 1
+        rate = np.float32(learning_rate)
+        if self.name == "adam":
+            _adam(parameters, gradient, self.slots, rate, scale, np.float32(self.updates))
+        elif self.name == "rmsprop":
+            rmsprop(parameters, gradient, self.slots, rate, scale)
+        else:
+            _sgd(parameters, gradient, rate, scale)
+        return UpdateResult(True, norm, learning_rate)
+
+
+@fast
+def global_norm(gradient):
+    """Return the Euclidean length of `gradient` [P], summed in float64; NaN or infinite if any entry is."""
+    total = 0.0
+    for i in range(gradient.size):
+        value = np.float64(gradient[i])
+        total += value * value
+    return math.sqrt(total)
+
+
+@exact
+def _adam(parameters, gradient, slots, learning_rate, scale, updates):
+    momentum, velocity = slots[0], slots[1]
+    step = learning_rate * np.sqrt(_ONE - _BETA_2**updates) / (_ONE - _BETA_1**updates)
+    for i in range(parameters.size):
+        g = gradient[i] * scale
+        momentum[i] += (g - momentum[i]) * (_ONE - _BETA_1)
+        velocity[i] += (g * g - velocity[i]) * (_ONE - _BETA_2)
+        parameters[i] -= momentum[i] * step / (np.sqrt(velocity[i]) + _ADAM_EPSILON)
+
+
+@exact
+def rmsprop(parameters, gradient, slots, learning_rate, scale):
+    """The A3C paper's equations 8 and 9; safe to call from several processes on shared memory without a lock."""
+    mean_square = slots[0]
+    for i in range(parameters.size):
+        g = gradient[i] * scale
+        mean_square[i] = _DECAY * mean_square[i] + (_ONE - _DECAY) * g * g
+        parameters[i] -= learning_rate * g / np.sqrt(mean_square[i] + _RMSPROP_EPSILON)
+
+
+@exact
+def _sgd(parameters, gradient, learning_rate, scale):
+    for i in range(parameters.size):
+        parameters[i] -= learning_rate * scale * gradient[i]

@@ -1,0 +1,44 @@
+"""Parameters as one flat float32 vector with named slices, so that nothing else cares which model it is."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]  # float32 [P]
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """Names and shapes of a model's parameters, in the order in which they stand in the flat vector."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each named parameter stands."""
+        slices, start = {}, 0
+        for name, shape in self.shapes.items():
+            slices[name] = slice(start, start + math.prod(shape))
+            start = slices[name].stop
+        return slices
+
+    @property
+    def size(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    def views(self, flat: Vector) -> dict[str, NDArray[np.float32]]:
+        """Return each parameter as an array of its own shape that shares memory with `flat`."""
+        if flat.shape != (self.size,):
+            raise ValueError(f"expected a flat vector of {self.size} parameters, got shape {flat.shape}")
+        return {name: flat[self.slices[name]].reshape(shape) for name, shape in self.shapes.items()}
+
+    def flatten(self, arrays: Mapping[str, NDArray[np.float32]]) -> Vector:
+        """Return a new flat vector that holds `arrays`."""
+        flat = np.empty(self.size, np.float32)
+        for name, view in self.views(flat).items():
+            view[...] = arrays[name]
+        return flat
