@@ -45,6 +45,20 @@ class Rollout:
         return self.terminated or self.truncated
 
 
+def rollout_of(trajectory: Trajectory, score: int, gradient: Vector, loss: float, entropy: float) -> Rollout:
+    """Return the rollout that a trajectory and its gradient make."""
+    return Rollout(
+        gradient=gradient,
+        loss=loss,
+        entropy=entropy,
+        env_steps=trajectory.env_steps,
+        reward=float(trajectory.rewards.sum(dtype=np.float64)),
+        score=score,
+        terminated=trajectory.terminated,
+        truncated=trajectory.truncated,
+    )
+
+
 class Environment(Protocol):
     """One worker's game and its generators."""
 

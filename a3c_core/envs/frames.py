@@ -1,7 +1,7 @@
 """Training frames, 84 x 84 grey: the game's plain picture, drawn small at once instead of drawn large and shrunk.
 
-The plain picture (`render.draw(..., plain=True)`) is made of rectangles, so its 512 rows fall into a few bands of equal rows.
-Painting one row of each band and averaging areas gives, to rounding, what shrinking the whole picture would give.
+The plain picture (`render.draw(..., plain=True)`) is made of rectangles, so its 512 rows fall into a few bands of equal
+rows. Painting one row of each band and averaging areas gives, to rounding, what shrinking the whole picture would give.
 """
 
 import math
@@ -76,7 +76,7 @@ def _shrink_line(line, narrow):
     """Sum `line` (uint8 [288]) into 84 equal cells; one pixel is SIDE units wide, one cell WIDTH units."""
     for j in range(SIDE):
         start, stop = j * WIDTH, (j + 1) * WIDTH
-        total = 0
+        total = np.int64(0)
         for k in range(start // SIDE, (stop - 1) // SIDE + 1):
             total += np.int64(line[k]) * (min(stop, (k + 1) * SIDE) - max(start, k * SIDE))
         narrow[j] = total
@@ -116,7 +116,7 @@ def fill_stack(game, stack):
 
 
 def shrink(picture: ArrayLike) -> NDArray[np.uint8]:
-    """Return any picture, uint8 [height, width, 3], as a grey frame, uint8 [84, 84], each pixel the mean of its area."""
+    """Return a picture, uint8 [height, width, 3], as a grey frame, uint8 [84, 84], each pixel the mean of its area."""
     levels = np.asarray(picture, np.float64) @ LUMINANCE
     height, width = levels.shape
     return np.rint(_area_weights(height) @ levels @ _area_weights(width).T).astype(np.uint8)

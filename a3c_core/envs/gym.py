@@ -1,19 +1,19 @@
 """Flappy Bird as a Gymnasium environment: `gymnasium.make("a3c_core/FlappyBird-v0")` after `import a3c_core`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.envs import flappy, frames
-from a3c_core.envs.options import FLAPS, MAX_EPISODE_STEPS, REWARDS, read_action, require_choice, require_positive
+from a3c_core.envs.options import FLAPS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 from a3c_core.jit import exact
 from a3c_core.streams import stream_words
 
-PLE_SEED = 24  # PLE's default
 SEEDINGS = ("episode", "ple")
 RENDER_MODES = ("rgb_array", "human")
+METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 30}
 
 
 # These take GAME [1] instead of its record: Numba needs three times as long to recognise a record at every call.
@@ -39,14 +39,14 @@ def _advance_frames(games, flap, latest):
 
 
 # name: (space, what writes an episode's first observation, what plays a step and writes the next)
-OBSERVATIONS = {
+OBSERVATIONS: dict[str, tuple[gymnasium.spaces.Box, Any, Any]] = {
     "report": (gymnasium.spaces.Box(-2.0, 2.0, (8,), np.float32), flappy.write_observation, _advance_report),
     "raw": (gymnasium.spaces.Box(-512.0, 512.0, (8,), np.float64), flappy.write_state, _advance_raw),
     "frames": (gymnasium.spaces.Box(0, 255, (84, 84, frames.STACK), np.uint8), frames.fill_stack, _advance_frames),
 }
 
 
-class FlappyBirdEnv(gymnasium.Env[NDArray[Any], int]):
+class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
     """Flappy Bird by PLE's exact rules. Actions: 0 does nothing, 1 flaps.
 
     observation: "report", float32 [8], gaps relative to the bird and all scaled to about [-1, 1];
@@ -56,17 +56,17 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], int]):
     max_episode_steps: an episode that lives this long is truncated, and `info["truncated_by"]` says so. Note that
         `gymnasium.make` keeps an argument of this name for its own TimeLimit wrapper, which can only shorten episodes
         further; for longer ones, build this class directly.
-    seeding: with "episode" every episode has an independent stream: `reset(seed=s)` plays that of (s, worker 0, episode 0),
-        the next `reset()` that of episode 1, and so on; `reset(options={"words": words})` plays any stream, uint64 [4], as
-        `streams.stream_words(seed, worker, episode)[0]` gives it. With "ple", `reset(seed=s)` does what building
-        `PLE(FlappyBird(), rng=s)` and `reset_game()` do, and every further `reset()` continues that one stream; without
-        any seed it is PLE's own, 24.
+    seeding: with "episode" every episode has an independent stream: `reset(seed=s)` plays that of (s, worker 0,
+        episode 0), the next `reset()` that of episode 1, and so on; `reset(options={"words": words})` plays any stream,
+        uint64 [4], as `streams.stream_words(seed, worker, episode)[0]` gives it. With "ple", `reset(seed=s)` does what
+        building `PLE(FlappyBird(), rng=s)` and `reset_game()` do, and every further `reset()` continues that one
+        stream; without any seed it is PLE's own, 24.
     render_mode: "rgb_array" makes `render()` return a picture, uint8 [512, 288, 3]; "human" opens a window.
 
     `info["score"]` counts the pipes passed in this episode, `info["steps"]` the steps.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 30}
+    metadata = METADATA
 
     def __init__(
         self,
@@ -77,17 +77,18 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], int]):
         render_mode: str | None = None,
     ):
         require_choice("observation", observation, OBSERVATIONS)
-        require_choice("reward", reward, REWARDS)
+        require_choice("reward", reward, flappy.REWARDS)
         require_choice("seeding", seeding, SEEDINGS)
         require_choice("render_mode", render_mode, (None, *RENDER_MODES))
-        self.observation_space, self._write_first, self._advance = OBSERVATIONS[observation]
+        space, self._write_first, self._advance = OBSERVATIONS[observation]
+        self.observation_space = space
         self.action_space = gymnasium.spaces.Discrete(2)
         self.render_mode = render_mode
         self._seeding, self._kind = seeding, f"{observation}/{seeding}"
-        self._reward = REWARDS[reward]
+        self._reward = flappy.REWARDS[reward]
         self._max_episode_steps = require_positive("max_episode_steps", max_episode_steps)
         self._game = flappy.new_game()
-        self._latest = np.zeros(self.observation_space.shape, self.observation_space.dtype)
+        self._latest: NDArray[Any] = np.zeros_like(space.low)
         self._seed, self._episodes, self._steps, self._playing = 0, 0, 0, False
         self._window: Any = None
 
@@ -101,7 +102,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], int]):
         elif self._seeding == "episode":
             self._seed_next_episode(seed)
         elif seed is not None or self._episodes == 0:
-            flappy.seed_like_ple(self._game, PLE_SEED if seed is None else seed)
+            flappy.seed_like_ple(self._game, flappy.PLE_SEED if seed is None else seed)
         self._episodes += words is None
         flappy.reset(self._game[0])
         self._write_first(self._game[0], self._latest)

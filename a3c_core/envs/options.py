@@ -2,30 +2,17 @@
 
 import difflib
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 
-
-class Reward(NamedTuple):
-    """What one step pays: `pipe` for every pipe passed in it, and `death` if the bird died in it, `alive` if not."""
-
-    pipe: float
-    alive: float
-    death: float
-
-
-REWARDS = {
-    "ple": Reward(pipe=1.0, alive=0.0, death=-5.0),  # PLE's own
-    "alive": Reward(pipe=0.0, alive=1.0, death=-1000.0),  # the report's later one
-}
 MAX_EPISODE_STEPS = 20_000
 FLAPS: dict[Any, bool] = {0: False, 1: True}
 
 
 def require_choice(option: str, value: Any, allowed: Collection[Any]) -> None:
     """Refuse a `value` that is not among those `allowed`, naming them and the likeliest one meant."""
-    if value in allowed:
+    if value in tuple(allowed):
         return
     close = difflib.get_close_matches(str(value), [name for name in allowed if isinstance(name, str)], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""

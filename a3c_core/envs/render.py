@@ -29,8 +29,8 @@ BLOCK = 6  # pixels
 def draw(game: np.void, frame: int = 0, plain: bool = False) -> NDArray[np.uint8]:
     """Return the picture of a game record, uint8 [512, 288, 3], row 0 at the top.
 
-    `frame` counts frames since the episode began and only scrolls the ground. A `plain` picture has flat rectangles and no
-    score: it is what `frames.draw_frame` shows to a network.
+    `frame` counts frames since the episode began and only scrolls the ground. A `plain` picture has flat rectangles and
+    no score: it is what `frames.draw_frame` shows to a network.
     """
     canvas = pygame.Surface((WIDTH, HEIGHT), depth=24)
     if plain:

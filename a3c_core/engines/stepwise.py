@@ -1,0 +1,110 @@
+"""Playing a Gymnasium environment step by step in Python, for the engines that do not compile the game."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.engines.base import Trajectory
+from a3c_core.models import Policy
+from a3c_core.returns import learning_targets
+from a3c_core.streams import stream_words, uniform
+
+OUR_GAME = "a3c_core/FlappyBird-v0"
+
+
+class GymEnvironment:
+    """One worker's environment, its action stream, and the observation that it is to act on next."""
+
+    def __init__(self, config: EnvironmentConfig):
+        self._own_streams = config.id == OUR_GAME and config.seeding == "episode"
+        self.env = _make(config)
+        self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
+        self.observation: NDArray[Any] = np.empty(0)
+        self.score = 0
+
+    def begin_episode(self, seed: int, worker: int, episode: int) -> None:
+        words, self.stream[:] = stream_words(seed, worker, episode)
+        if self._own_streams:
+            self.observation, _ = self.env.reset(options={"words": words})
+        else:
+            self.observation, _ = self.env.reset(seed=self._foreign_seed(words, episode))
+        self.score = 0
+
+    def choose(self, policy: NDArray[np.float32]) -> int:
+        """Return an action drawn from `policy` [actions] with the worker's own generator."""
+        return int((np.cumsum(policy)[:-1] <= np.float64(uniform(self.stream))).sum())
+
+    def step(self, action: int) -> tuple[float, bool, bool]:
+        """Play `action`; return (reward, terminated, truncated)."""
+        self.observation, reward, terminated, truncated, info = self.env.step(action)
+        self.score = info.get("score", self.score)
+        return float(reward), terminated, truncated
+
+    def get_state(self) -> NDArray[np.uint8]:
+        game = np.frombuffer(self._stateful().get_state(), np.uint8)
+        return np.concatenate([self.stream.view(np.uint8), game])
+
+    def set_state(self, state: NDArray[np.uint8]) -> None:
+        env = self._stateful()
+        self.stream.view(np.uint8)[:] = state[: self.stream.nbytes]
+        env.set_state(state[self.stream.nbytes :].tobytes())
+        self.observation, self.score = env.observation(), env.score
+
+    def _stateful(self) -> Any:
+        if not hasattr(self.env, "get_state"):
+            raise NotImplementedError(
+                f"{self.env} can't save its state, so a run in the middle of an episode can't resume"
+            )
+        return self.env
+
+    def _foreign_seed(self, words: NDArray[np.uint64], episode: int) -> int | None:
+        """Return a fresh seed per episode, or, in PLE's shared stream, none but the first."""
+        if isinstance(self.env, gymnasium.Env) and getattr(self.env, "shared_stream", False):
+            return None
+        return int(words[0] >> np.uint64(33))
+
+
+def _make(config: EnvironmentConfig) -> Any:
+    """Return the environment; ours and PLE's take all of the settings, others only the time limit."""
+    if config.id == OUR_GAME:
+        from a3c_core.envs.gym import FlappyBirdEnv
+
+        return FlappyBirdEnv(config.observation, config.reward, config.max_episode_steps, config.seeding)
+    return gymnasium.make(config.id, max_episode_steps=config.max_episode_steps, disable_env_checker=True)
+
+
+def play_steps(policy: Policy, environment: GymEnvironment, steps_at_once: int | None) -> Trajectory:
+    """Return the trajectory of playing `policy` to the episode's end, or for `steps_at_once` steps."""
+    observations, actions, rewards, values = [], [], [], []
+    terminated = truncated = False
+    while not (terminated or truncated) and len(actions) != steps_at_once:
+        probabilities, value = policy(environment.observation)
+        observations.append(environment.observation)
+        actions.append(environment.choose(probabilities))
+        values.append(value)
+        reward, terminated, truncated = environment.step(actions[-1])
+        rewards.append(reward)
+    return Trajectory(
+        observations=np.stack(observations),
+        actions=np.array(actions, np.uint8),
+        rewards=np.array(rewards, np.float32),
+        values=np.array(values, np.float32),
+        bootstrap_value=0.0 if terminated else policy(environment.observation)[1],
+        terminated=terminated,
+        truncated=truncated,
+    )
+
+
+def targets_of(trajectory: Trajectory, learner: LearnerConfig) -> NDArray[np.float32]:
+    """Return float32 [T]: the trajectory's returns as the learner's settings ask for them."""
+    return learning_targets(
+        trajectory.rewards,
+        trajectory.values,
+        trajectory.bootstrap_value,
+        learner.gamma,
+        learner.t_max or 0,
+        learner.standardise,
+    )
