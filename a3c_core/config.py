@@ -2,15 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from a3c_core.optimizers import OptimizerName
-
-
-class Section(BaseModel):
-    """A group of settings: unknown keys are errors, and values never change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from a3c_core.schedules import ScheduleConfig, Span, parse_workers
+from a3c_core.section import Section
 
 
 class EnvironmentConfig(Section):
@@ -45,3 +41,55 @@ class LearnerConfig(Section):
         if self.update_every == "t_max" and self.standardise:
             raise ValueError("standardise works on whole episodes: set it to false with update_every: t_max")
         return self
+
+
+class ExchangeConfig(Section):
+    """How workers and master hand gradients and parameters to each other. The report had the first of each."""
+
+    channel: Literal["mailbox", "latest"] = Field(
+        "latest", description="mailbox: one slot per worker, filled only when empty, so that a model may be old"
+    )
+    pull: Literal["at_once", "after_apply"] = Field(
+        "at_once", description="when a worker takes new parameters: without waiting, or after its gradient was applied"
+    )
+    queue: Literal["unbounded", "bounded", "dropping"] = Field(
+        "bounded", description="a full queue makes workers wait (bounded) or loses their gradients (dropping)"
+    )
+    queue_size: int = Field(8, ge=1, description="gradients that a bounded or dropping queue holds")
+    overload_limit: int | None = Field(
+        None, ge=1, description="gradients waiting in an unbounded queue at which the run ends as `overloaded`"
+    )
+
+
+class RunConfig(Section):
+    """One run: one cell of a sweep."""
+
+    workers: str = Field("10", description="10, 10->20 or auto")
+    episodes: int = Field(100_000, ge=1, description="episodes to play, over all workers")
+    seed: int = Field(0, ge=0)
+    runtime: Literal["simulate"] = "simulate"
+    engine: Literal["compiled", "tensorflow", "report"] = "compiled"
+    model: Literal["dense"] = "dense"
+    profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
+    slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
+    update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
+    checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
+    environment: EnvironmentConfig = EnvironmentConfig()
+    learner: LearnerConfig = LearnerConfig()
+    exchange: ExchangeConfig = ExchangeConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
+
+    @field_validator("workers", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @model_validator(mode="after")
+    def _valid_workers(self) -> "RunConfig":
+        parse_workers(self.workers, self.schedule)
+        return self
+
+    @property
+    def span(self) -> Span:
+        """The parsed worker count."""
+        return parse_workers(self.workers, self.schedule)

@@ -16,7 +16,7 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.jit" in source)).hexdigest()[:16]
 
 
-numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")
+numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")  # type: ignore[attr-defined]
 
 
 def exact(function: Callable[..., Any]) -> Any:

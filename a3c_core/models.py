@@ -26,8 +26,11 @@ Policy = Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], float]]
 class Model(Protocol):
     """What engines need to know of a network."""
 
-    observation_shape: tuple[int, ...]
-    actions: int
+    @property
+    def observation_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def actions(self) -> int: ...
 
     @property
     def spec(self) -> ParameterSpec:

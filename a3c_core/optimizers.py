@@ -19,7 +19,10 @@ OptimizerName = Literal["adam", "rmsprop", "sgd"]
 _SLOTS: dict[str, int] = {"adam": 2, "rmsprop": 1, "sgd": 0}  # moving averages per parameter
 _BETA_1, _BETA_2, _ADAM_EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
 _DECAY, _RMSPROP_EPSILON = np.float32(0.99), np.float32(0.1)
-_ONE = np.float32(1.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+# Averages of a unit that has fallen silent decay for ever. Below this they change no update, but become denormal numbers,
+# which cost the processor a hundred cycles each: an update would take 15 µs instead of 4.
+_NEGLIGIBLE = np.float32(1e-30)
 
 
 @dataclass(frozen=True)
@@ -88,13 +91,18 @@ def global_norm(gradient):
 
 
 @exact
+def _without_denormals(average):
+    return average if abs(average) > _NEGLIGIBLE else _ZERO
+
+
+@exact
 def _adam(parameters, gradient, slots, learning_rate, scale, updates):
     momentum, velocity = slots[0], slots[1]
     step = learning_rate * np.sqrt(_ONE - _BETA_2**updates) / (_ONE - _BETA_1**updates)
     for i in range(parameters.size):
         g = gradient[i] * scale
-        momentum[i] += (g - momentum[i]) * (_ONE - _BETA_1)
-        velocity[i] += (g * g - velocity[i]) * (_ONE - _BETA_2)
+        momentum[i] = _without_denormals(momentum[i] + (g - momentum[i]) * (_ONE - _BETA_1))
+        velocity[i] = _without_denormals(velocity[i] + (g * g - velocity[i]) * (_ONE - _BETA_2))
         parameters[i] -= momentum[i] * step / (np.sqrt(velocity[i]) + _ADAM_EPSILON)
 
 
@@ -104,7 +112,7 @@ def rmsprop(parameters, gradient, slots, learning_rate, scale):
     mean_square = slots[0]
     for i in range(parameters.size):
         g = gradient[i] * scale
-        mean_square[i] = _DECAY * mean_square[i] + (_ONE - _DECAY) * g * g
+        mean_square[i] = _without_denormals(_DECAY * mean_square[i] + (_ONE - _DECAY) * g * g)
         parameters[i] -= learning_rate * g / np.sqrt(mean_square[i] + _RMSPROP_EPSILON)
 
 

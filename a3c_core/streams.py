@@ -14,7 +14,8 @@ MT_WORDS = 624
 
 def stream_words(seed: int, *key: int) -> NDArray[np.uint64]:
     """Return uint64 [2, 4]: seeds of two independent streams (game, actions) that belong to `seed` and `key` alone."""
-    return np.random.SeedSequence(seed, spawn_key=key).generate_state(8, np.uint64).reshape(2, 4)
+    words: NDArray[np.uint64] = np.random.SeedSequence(seed, spawn_key=key).generate_state(8, np.uint64)  # type: ignore[assignment]
+    return words.reshape(2, 4)
 
 
 @exact

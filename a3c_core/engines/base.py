@@ -76,7 +76,8 @@ class Environment(Protocol):
 class Engine(Protocol):
     """Plays and differentiates. One engine serves any number of environments, one after the other."""
 
-    model: Model
+    @property
+    def model(self) -> Model: ...
 
     def new_environment(self) -> Any: ...
 

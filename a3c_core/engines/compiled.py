@@ -17,7 +17,6 @@ class CompiledFlappy:
 
     def __init__(self, seeding: str = "episode"):
         self.game = flappy.new_game()
-        self.record = self.game[0]
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
         self._own_streams = seeding == "episode"
@@ -28,7 +27,7 @@ class CompiledFlappy:
         game_words, self.stream[:] = stream_words(seed, worker, episode)
         if self._own_streams:
             flappy.seed_episode(self.game, game_words)
-        flappy.reset(self.record)
+        flappy.reset(self.game[0])
         self.episode_steps[0] = 0
 
     def get_state(self) -> NDArray[np.uint8]:
@@ -60,7 +59,7 @@ class CompiledEngine:
         gradient = np.empty_like(parameters)
         steps, died, reward, loss, entropy = kernels.rollout(
             parameters,
-            environment.record,
+            environment.game,
             environment.stream,
             self._steps_left(environment),
             self._settings,
@@ -68,14 +67,14 @@ class CompiledEngine:
             gradient,
         )
         truncated = self._advance(environment, steps, died)
-        score = int(environment.record["score"])
+        score = int(environment.game["score"][0])
         return Rollout(gradient, loss, entropy, steps, reward, score, died, truncated)
 
     def play(self, parameters: Vector, environment: CompiledFlappy) -> Trajectory:
         buffers = self._buffers
         steps, died = kernels.play(
             parameters,
-            environment.record,
+            environment.game,
             environment.stream,
             self._steps_left(environment),
             self._settings,

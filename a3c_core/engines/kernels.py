@@ -75,9 +75,9 @@ def new_buffers(steps: int) -> Buffers:
 
 
 @fast
-def rollout(parameters, game, stream, steps_left, settings, buffers, gradient):
+def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
     """Play and differentiate: return (steps, died, summed reward, summed loss, mean entropy), `gradient` [P] being written."""
-    steps, died = play(parameters, game, stream, steps_left, settings, buffers)
+    steps, died = play(parameters, games, stream, steps_left, settings, buffers)
     loss, entropy = differentiate(steps, settings, buffers, gradient)
     reward = 0.0
     for t in range(steps):
@@ -86,8 +86,9 @@ def rollout(parameters, game, stream, steps_left, settings, buffers, gradient):
 
 
 @fast
-def play(parameters, game, stream, steps_left, settings, buffers):
-    """Play up to `steps_left` steps and return (steps, died), the buffers being written."""
+def play(parameters, games, stream, steps_left, settings, buffers):
+    """Play up to `steps_left` steps of the one game in `games` [1]; return (steps, died), the buffers being written."""
+    game = games[0]
     hidden_weights = _unpack(parameters, buffers)
     for t in range(steps_left):
         write_observation(game, buffers.observations[t])

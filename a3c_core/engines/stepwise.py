@@ -13,24 +13,28 @@ from a3c_core.returns import learning_targets
 from a3c_core.streams import stream_words, uniform
 
 OUR_GAME = "a3c_core/FlappyBird-v0"
+PLE_GAMES = "ple/"  # how the names of PLE's games begin
 
 
 class GymEnvironment:
     """One worker's environment, its action stream, and the observation that it is to act on next."""
 
-    def __init__(self, config: EnvironmentConfig):
-        self._own_streams = config.id == OUR_GAME and config.seeding == "episode"
-        self.env = _make(config)
+    def __init__(self, config: EnvironmentConfig, render_mode: str | None = None):
+        self._takes_words = config.id == OUR_GAME
+        self._one_stream = config.seeding == "ple" and (config.id == OUR_GAME or config.id.startswith(PLE_GAMES))
+        self.env = _make(config, render_mode)
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.observation: NDArray[Any] = np.empty(0)
         self.score = 0
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
         words, self.stream[:] = stream_words(seed, worker, episode)
-        if self._own_streams:
+        if self._one_stream:
+            self.observation, _ = self.env.reset()
+        elif self._takes_words:
             self.observation, _ = self.env.reset(options={"words": words})
         else:
-            self.observation, _ = self.env.reset(seed=self._foreign_seed(words, episode))
+            self.observation, _ = self.env.reset(seed=int(words[0] >> np.uint64(33)))
         self.score = 0
 
     def choose(self, policy: NDArray[np.float32]) -> int:
@@ -45,13 +49,18 @@ class GymEnvironment:
 
     def get_state(self) -> NDArray[np.uint8]:
         game = np.frombuffer(self._stateful().get_state(), np.uint8)
-        return np.concatenate([self.stream.view(np.uint8), game])
+        ours = np.array((self.stream, self.score, self.observation), self._state_dtype())
+        return np.concatenate([np.frombuffer(ours.tobytes(), np.uint8), game])
 
     def set_state(self, state: NDArray[np.uint8]) -> None:
-        env = self._stateful()
-        self.stream.view(np.uint8)[:] = state[: self.stream.nbytes]
-        env.set_state(state[self.stream.nbytes :].tobytes())
-        self.observation, self.score = env.observation(), env.score
+        dtype = self._state_dtype()
+        self._stateful().set_state(state[dtype.itemsize :].tobytes())
+        ours = state[: dtype.itemsize].view(dtype)[0]
+        self.stream[:], self.score, self.observation = ours["stream"], int(ours["score"]), ours["observation"].copy()
+
+    def _state_dtype(self) -> np.dtype[Any]:
+        space = self.env.observation_space
+        return np.dtype([("stream", "u8", 4), ("score", "i8"), ("observation", space.dtype, space.shape)])
 
     def _stateful(self) -> Any:
         if not hasattr(self.env, "get_state"):
@@ -60,25 +69,29 @@ class GymEnvironment:
             )
         return self.env
 
-    def _foreign_seed(self, words: NDArray[np.uint64], episode: int) -> int | None:
-        """Return a fresh seed per episode, or, in PLE's shared stream, none but the first."""
-        if isinstance(self.env, gymnasium.Env) and getattr(self.env, "shared_stream", False):
-            return None
-        return int(words[0] >> np.uint64(33))
 
-
-def _make(config: EnvironmentConfig) -> Any:
+def _make(config: EnvironmentConfig, render_mode: str | None) -> Any:
     """Return the environment; ours and PLE's take all of the settings, others only the time limit."""
     if config.id == OUR_GAME:
         from a3c_core.envs.gym import FlappyBirdEnv
 
-        return FlappyBirdEnv(config.observation, config.reward, config.max_episode_steps, config.seeding)
-    return gymnasium.make(config.id, max_episode_steps=config.max_episode_steps, disable_env_checker=True)
+        return FlappyBirdEnv(
+            config.observation, config.reward, config.max_episode_steps, config.seeding, render_mode=render_mode
+        )
+    if config.id.startswith(PLE_GAMES):
+        from a3c_core.envs.ple import PleEnv
+
+        game = gymnasium.spec(config.id).kwargs["game"]
+        return PleEnv(game, config.observation, config.reward, config.max_episode_steps, render_mode=render_mode)
+    return gymnasium.make(
+        config.id, max_episode_steps=config.max_episode_steps, disable_env_checker=True, render_mode=render_mode
+    )
 
 
 def play_steps(policy: Policy, environment: GymEnvironment, steps_at_once: int | None) -> Trajectory:
     """Return the trajectory of playing `policy` to the episode's end, or for `steps_at_once` steps."""
-    observations, actions, rewards, values = [], [], [], []
+    observations, rewards, values = [], [], []
+    actions: list[int] = []
     terminated = truncated = False
     while not (terminated or truncated) and len(actions) != steps_at_once:
         probabilities, value = policy(environment.observation)

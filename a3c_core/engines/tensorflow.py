@@ -39,8 +39,11 @@ class TensorFlowEngine:
         return rollout_of(trajectory, environment.score, *self.gradient(parameters, trajectory))
 
     def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
-        policy = self.model.numpy_policy(parameters) or self._keras_policy(parameters)
-        return play_steps(policy, environment, self._steps_at_once)
+        return play_steps(self.policy(parameters), environment, self._steps_at_once)
+
+    def policy(self, parameters: Vector) -> Policy:
+        """Return the policy as a function of one observation."""
+        return self.model.numpy_policy(parameters) or self._keras_policy(parameters)
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         returns = targets_of(trajectory, self._learner)

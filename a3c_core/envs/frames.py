@@ -4,6 +4,7 @@ The plain picture (`render.draw(..., plain=True)`) is made of rectangles, so its
 rows. Painting one row of each band and averaging areas gives, to rounding, what shrinking the whole picture would give.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -117,11 +118,13 @@ def fill_stack(game, stack):
 
 def shrink(picture: ArrayLike) -> NDArray[np.uint8]:
     """Return a picture, uint8 [height, width, 3], as a grey frame, uint8 [84, 84], each pixel the mean of its area."""
-    levels = np.asarray(picture, np.float64) @ LUMINANCE
+    red, green, blue = np.moveaxis(np.asarray(picture), -1, 0)
+    levels = LUMINANCE[0] * red + LUMINANCE[1] * green + LUMINANCE[2] * blue
     height, width = levels.shape
     return np.rint(_area_weights(height) @ levels @ _area_weights(width).T).astype(np.uint8)
 
 
+@functools.cache
 def _area_weights(size: int) -> NDArray[np.float64]:
     """Return float64 [84, size]: how much of each of 84 equal cells every one of `size` equal pixels covers."""
     cells, pixels = np.arange(SIDE)[:, None] * size, np.arange(size)[None, :] * SIDE

@@ -1,5 +1,6 @@
 """Flappy Bird as a Gymnasium environment: `gymnasium.make("a3c_core/FlappyBird-v0")` after `import a3c_core`."""
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -7,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.envs import flappy, frames
-from a3c_core.envs.options import FLAPS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
+from a3c_core.envs.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 from a3c_core.jit import exact
 from a3c_core.streams import stream_words
 
 SEEDINGS = ("episode", "ple")
 RENDER_MODES = ("rgb_array", "human")
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 30}
+_FLAPS: dict[Any, bool] = {0: False, 1: True}  # looking the usual actions up is the fastest check
 
 
 # These take GAME [1] instead of its record: Numba needs three times as long to recognise a record at every call.
@@ -81,7 +83,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
         require_choice("seeding", seeding, SEEDINGS)
         require_choice("render_mode", render_mode, (None, *RENDER_MODES))
         space, self._write_first, self._advance = OBSERVATIONS[observation]
-        self.observation_space = space
+        self.observation_space = copy.deepcopy(space)  # spaces hold a generator, which environments must not share
         self.action_space = gymnasium.spaces.Discrete(2)
         self.render_mode = render_mode
         self._seeding, self._kind = seeding, f"{observation}/{seeding}"
@@ -115,9 +117,9 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
         if not self._playing:
             raise gymnasium.error.ResetNeeded(f"{self._why_not_playing()}: call reset() before the next step()")
         try:
-            flap = FLAPS[action]
+            flap = _FLAPS[action]
         except (KeyError, TypeError):
-            flap = bool(read_action(action, 2))
+            flap = bool(read_action(action, FLAPPY_ACTIONS))
         passed, died, score = self._advance(self._game, flap, self._latest)
         self._steps += 1
         info = {"score": score, "steps": self._steps}
@@ -154,7 +156,11 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
     def get_state(self) -> bytes:
         """Return all that decides how this environment goes on, for a checkpoint."""
         counters = self._seed, self._episodes, self._steps, self._playing
-        return np.array((self._kind, *counters, self._game[0], self._latest), self._state_dtype()).tobytes()
+        state = np.zeros(
+            (), self._state_dtype()
+        )  # zeros: the same state is the same bytes, those between fields included
+        state[()] = (self._kind, *counters, self._game[0], self._latest)
+        return state.tobytes()
 
     def set_state(self, state: bytes) -> None:
         """Go on exactly where the environment that gave `state` was; its observation and seeding must be the same."""

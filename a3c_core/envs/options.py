@@ -1,13 +1,13 @@
 """What the environments let a user choose, and how they refuse anything else."""
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import gymnasium
 
 MAX_EPISODE_STEPS = 20_000
-FLAPS: dict[Any, bool] = {0: False, 1: True}
+FLAPPY_ACTIONS = ("nothing", "flap")
 
 
 def require_choice(option: str, value: Any, allowed: Collection[Any]) -> None:
@@ -26,13 +26,13 @@ def require_positive(option: str, value: Any) -> int:
     return value
 
 
-def read_action(action: Any, actions: int) -> int:
-    """Return `action` as an int from 0 to below `actions`, whichever integer type it came in."""
+def read_action(action: Any, names: Sequence[str]) -> int:
+    """Return `action`, an integer of any type that is the place of one of the `names`, as an int."""
     try:
         index = action.__index__()  # Python's and NumPy's integers and 0-d integer arrays, but no float and no text
     except (AttributeError, TypeError):
         index = -1
-    if not 0 <= index < actions:
-        meaning = ": 0 does nothing, 1 flaps" if actions == 2 else ""
-        raise gymnasium.error.InvalidAction(f"action must be an integer below {actions}, not {action!r}{meaning}")
+    if not 0 <= index < len(names):
+        meanings = ", ".join(f"{place} ({name})" for place, name in enumerate(names))
+        raise gymnasium.error.InvalidAction(f"unknown action {action!r}: it must be one of {meanings}")
     return index

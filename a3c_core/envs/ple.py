@@ -5,6 +5,7 @@ that looks at pictures (`frames`, `render`) should be the only one in its proces
 """
 
 import contextlib
+import copy
 import importlib
 import io
 import os
@@ -63,9 +64,10 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         self.action_names = ("nothing", *self._ple.game.actions)
         self._keys = (None, *self._ple.game.actions.values())
         self.action_space = gymnasium.spaces.Discrete(len(self._keys))
-        self.observation_space = OBSERVATIONS[observation][0] if is_flappy else self._measure_space()
+        self.observation_space = self._measure_space()
         self._stack = np.zeros_like(OBSERVATIONS["frames"][0].low)
-        self._steps, self._score, self._playing = 0, 0.0, False
+        self._score: float = 0
+        self._steps, self._playing = 0, False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -76,13 +78,13 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         self._ple.reset_game()
         self._ple.game.screen.fill((0, 0, 0))
         self._stack[:] = 0
-        self._steps, self._score, self._playing = 0, 0.0, True
+        self._steps, self._score, self._playing = 0, 0, True
         return self._observe(), {"score": self._score, "steps": 0}
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         if not self._playing:
             raise gymnasium.error.ResetNeeded("no game is running: call reset() before the next step()")
-        reward = float(self._ple.act(self._keys[read_action(action, len(self._keys))]))
+        reward = float(self._ple.act(self._keys[read_action(action, self.action_names)]))
         terminated = bool(self._ple.game_over())
         self._steps += 1
         self._score = self._next_score(reward, terminated)
@@ -106,18 +108,18 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
 
     def _build(self, seed: int) -> None:
         game = getattr(self._package.games, self._game_name)()
-        self._ple = self._package.PLE(game, display_screen=self.render_mode == "human", rng=_RandomState(seed))
+        self._ple = self._package.PLE(game, display_screen=self.render_mode == "human", rng=LegacyRandom(seed))
 
     def _measure_space(self) -> gymnasium.spaces.Box:
-        if self._observation == "frames":
-            return OBSERVATIONS["frames"][0]
+        if self._game_name == "FlappyBird" or self._observation == "frames":
+            return copy.deepcopy(OBSERVATIONS[self._observation][0])
         return gymnasium.spaces.Box(-np.inf, np.inf, flatten(self._ple.getGameState()).shape, np.float64)
 
     def _next_score(self, reward: float, terminated: bool) -> float:
         if self._game_name != "FlappyBird":
             return float(self._ple.score())
         pay = flappy.REWARDS["ple"]
-        return self._score + (reward - (pay.death if terminated else 0.0)) / pay.pipe
+        return self._score + round((reward - (pay.death if terminated else 0.0)) / pay.pipe)
 
     def _observe(self) -> NDArray[Any]:
         if self._observation == "frames":
@@ -129,10 +131,11 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
 
 
 def import_ple(headless: bool = True) -> Any:
-    """Return the package `ple`, with its games; if `headless`, pygame is first told to do without a screen."""
+    """Return the package `ple`, with its games; if `headless`, pygame shall do without a screen."""
     os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"
     if headless:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # the games are silent, but PLE starts all of pygame
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # PLE prints as it loads
             importlib.import_module("ple.games")
@@ -168,7 +171,7 @@ def as_report(state: NDArray[np.float64]) -> NDArray[np.float32]:
     return (relative / scales).astype(np.float32)
 
 
-class _RandomState(np.random.RandomState):
+class LegacyRandom(np.random.RandomState):
     """NumPy's legacy generator with a method that PLE calls and NumPy deprecated; the draws are the same."""
 
     def random_integers(self, low: int, high: int) -> int:  # type: ignore[override]

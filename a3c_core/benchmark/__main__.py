@@ -1,0 +1,57 @@
+"""The command line of the benchmarks."""
+
+import argparse
+from pathlib import Path
+
+EXAMPLES = """\
+examples:
+  python -m a3c_core.benchmark env                      # steps per second of every way to play Flappy Bird
+  python -m a3c_core.benchmark env --seconds 5          # measure each for longer: steadier numbers
+  python -m a3c_core.benchmark env --json bench.json    # keep the numbers as well
+
+Each row is measured in the same run, so its last ratio holds on other machines better than its absolute rate does.
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m a3c_core.benchmark",
+        description="Measure how fast the parts are on this machine, on one core.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
+    _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
+    return parser
+
+
+def _add(subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str) -> None:
+    parser = subcommands.add_parser(name, help=summary, description=summary)
+    parser.add_argument("--seconds", type=_positive, default=1.0, help="time to spend on each row (default: 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to FILE")
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, not {text!r}")
+    return value
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one benchmark, print its table, and write its JSON file if asked to."""
+    options = _parser().parse_args(arguments)
+    from a3c_core.benchmark.env import measure_env  # after the arguments: --help must not wait for a compiler
+    from a3c_core.benchmark.measure import print_table, write_json
+
+    results = {"env": measure_env}[options.benchmark](options.seconds)
+    print_table(results)
+    if options.json is not None:
+        write_json(results, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What all benchmarks share: the clock, the table and the JSON file."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import rich.console
+import rich.table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing measured: how many a second, or None with a note that says why it could not be measured."""
+
+    name: str
+    per_second: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of one benchmark; `unit` says what is counted, and ratios are taken to the row named `reference`."""
+
+    benchmark: str
+    unit: str
+    reference: str
+    rows: list[Row]
+
+    def ratio(self, row: Row) -> float | None:
+        """Return how many times faster than the reference `row` is; None if either is missing."""
+        rates = {other.name: other.per_second for other in self.rows}
+        base = rates[self.reference]
+        return row.per_second / base if row.per_second and base else None
+
+
+def per_second(play: Callable[[int], object], chunk: int, seconds: float) -> float:
+    """Return how many units a second `play(n)` does, calling it with `chunk` again and again for `seconds`."""
+    play(chunk)  # compiles and fills caches
+    done = 0
+    start = time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds or not done:
+        play(chunk)
+        done += chunk
+    return done / elapsed
+
+
+def print_table(results: Results) -> None:
+    """Print the rows, each with its ratio to the reference."""
+    table = rich.table.Table("what", title=f"{results.benchmark}: {results.unit} per second, one core")
+    table.add_column(f"{results.unit}/s", justify="right")
+    table.add_column(f"x {results.reference}", justify="right")
+    table.add_column("note", overflow="fold")
+    for row in results.rows:
+        ratio = results.ratio(row)
+        rate = "-" if row.per_second is None else f"{row.per_second:,.0f}"
+        table.add_row(row.name, rate, "-" if ratio is None else f"{ratio:,.1f}", row.note)
+    rich.console.Console().print(table)
+
+
+def write_json(results: Results, path: Path) -> None:
+    """Write the same numbers, with the machine they belong to, to `path`."""
+    rows = [
+        {"name": row.name, "per_second": row.per_second, "ratio": results.ratio(row), "note": row.note}
+        for row in results.rows
+    ]
+    machine = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    content = {"benchmark": results.benchmark, "unit": results.unit, "reference": results.reference}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**content, **machine, "rows": rows}, indent=2) + "\n")

@@ -1,0 +1,248 @@
+"""Checkpoints: the model as Keras opens it, and all else that a run needs in order to go on.
+
+DIR/000000012000/ is the state after 12,000 updates:
+    model.keras    for `keras.models.load_model`
+    learner.npz    flat parameters and the optimizer's moving averages
+    <name>.npz     further arrays that the run gave to `save`
+    <name>         further files that the run wrote itself, such as a long queue
+    manifest.json  the format, what the model is, counters, and a SHA-256 digest of every file
+It appears whole or not at all, the newest two are kept, and nothing in it can run code when it is read.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core import keras_file
+from a3c_core.models import MODELS, Model
+from a3c_core.optimizers import Optimizer
+from a3c_core.parameters import Vector
+
+Arrays = Mapping[str, NDArray[Any]]
+Write = Callable[[IO[bytes]], object]  # writes a file's content
+
+KEPT = 2  # the newest ones
+FORMAT, VERSION = "a3c_core checkpoint", 1
+_MANIFEST, _MODEL, _LEARNER = "manifest.json", "model.keras", "learner.npz"
+_NUMBERED, _FILE_NAME = re.compile(r"\d{12}"), re.compile(r"\w[\w.-]*")
+_UNFINISHED = ".unfinished-"  # how the names of directories begin that are being written or removed
+
+
+class CheckpointError(Exception):
+    """There is no checkpoint that can be used; the message is one line for the user."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What `load` found."""
+
+    path: Path
+    model_name: str
+    model: Model
+    parameters: Vector
+    optimizer_name: str
+    slots: NDArray[np.float32]  # [moving averages, P]
+    updates: int  # gradients applied
+    rejected: int  # gradients refused
+    info: dict[str, Any]
+    extra: dict[str, dict[str, NDArray[Any]]]  # further files of the run's own are in `path`, and verified
+
+
+def save(
+    directory: Path,
+    model_name: str,
+    model: Model,
+    parameters: Vector,
+    optimizer: Optimizer,
+    info: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Arrays] | None = None,
+    streams: Mapping[str, Write] | None = None,
+) -> Path:
+    """Write a checkpoint into `directory`, return its path, and remove all others but the last before it.
+
+    `info` is whatever JSON can hold; `extra` maps the names of further .npz files to their arrays; `streams` maps the
+    names of files too large for memory to what writes them.
+    """
+    own: dict[str, Write] = {
+        _MODEL: lambda file: file.write(keras_file.contents(model_name, model, parameters)),
+        _LEARNER: _npz({"parameters": parameters, "slots": optimizer.slots}),
+    }
+    further = {**{f"{name}.npz": _npz(arrays) for name, arrays in (extra or {}).items()}, **(streams or {})}
+    for name in further:
+        if name in {*own, _MANIFEST} or not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} can't be the name of a further file in a checkpoint")
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {"name": model_name, "settings": keras_file.model_settings(model)},
+        "optimizer": {"name": optimizer.name, "updates": optimizer.updates, "rejected": optimizer.rejected},
+        "info": dict(info or {}),
+    }
+    path = directory / f"{optimizer.updates:012d}"
+    _write_whole(path, {**own, **further}, manifest)
+    _remove_old(path)
+    return path
+
+
+def found(directory: Path) -> list[Path]:
+    """Return the checkpoints, sound or not, newest first.
+
+    `directory` is one checkpoint, or holds numbered ones, or has a folder `checkpoints` that does.
+    """
+    if (directory / _MANIFEST).is_file():
+        return [directory]
+    below = directory / "checkpoints"
+    return _numbered(below if below.is_dir() else directory)
+
+
+def load(directory: Path) -> Checkpoint:
+    """Return the newest sound checkpoint of those `found`, warning of each newer one that is damaged or foreign."""
+    candidates = found(directory)
+    if not candidates:
+        raise CheckpointError(f"{directory} holds no checkpoint" if directory.is_dir() else f"no directory {directory}")
+    problems = []
+    for path in candidates:
+        try:
+            checkpoint = _read(path)
+        except CheckpointError as error:
+            problems.append(str(error))
+            continue
+        for problem in problems:
+            warnings.warn(f"{problem}; using {path.name} instead", stacklevel=2)
+        return checkpoint
+    raise CheckpointError("no usable checkpoint: " + "; ".join(problems))
+
+
+def restore_optimizer(checkpoint: Checkpoint, optimizer: Optimizer) -> None:
+    """Put the checkpoint's moving averages and counters into `optimizer`, which must be of the same kind and size."""
+    ours, theirs = (optimizer.name, optimizer.slots.shape), (checkpoint.optimizer_name, checkpoint.slots.shape)
+    if ours != theirs:
+        raise CheckpointError(f"{checkpoint.path} was saved by optimizer {theirs}, which can't be restored into {ours}")
+    optimizer.slots[...] = checkpoint.slots
+    optimizer.updates, optimizer.rejected = checkpoint.updates, checkpoint.rejected
+
+
+def _npz(arrays: Arrays) -> Write:
+    return lambda file: np.savez(file, allow_pickle=False, **arrays)
+
+
+def _write_whole(path: Path, files: Mapping[str, Write], manifest: dict[str, Any]) -> None:
+    """Make the directory `path` with `files` and manifest appear at once; one that is already there is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=path.parent))
+    try:
+        digests = {name: _write_file(unfinished / name, write) for name, write in files.items()}
+        digests[_MANIFEST] = _own_digest(manifest)
+        text = json.dumps({**manifest, "sha256": digests}, indent=2, allow_nan=False) + "\n"
+        _write_file(unfinished / _MANIFEST, lambda file: file.write(text.encode()))
+        unfinished.chmod(0o755)
+        _sync_folder(unfinished)
+        _remove(path)
+        unfinished.rename(path)
+        _sync_folder(path.parent)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _write_file(path: Path, write: Write) -> str:
+    """Write a file, bring it to disk, and return its digest."""
+    with path.open("w+b") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own_digest(manifest: dict[str, Any]) -> str:
+    """Return the digest of a manifest without its digests, the same before and after it has been through JSON."""
+    content = json.loads(json.dumps({name: value for name, value in manifest.items() if name != "sha256"}))
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _remove_old(newest: Path) -> None:
+    """Keep `newest` and the last before it. Later ones, if any, are damaged: else the run had gone on from there."""
+    before = [path for path in _numbered(newest.parent) if path < newest]
+    kept = {newest, *before[: KEPT - 1]}
+    for path in newest.parent.iterdir():
+        if path.name.startswith(_UNFINISHED) or (_NUMBERED.fullmatch(path.name) and path not in kept):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a directory so that it is never seen half removed."""
+    if not path.exists():
+        return
+    unfinished = path.with_name(f"{_UNFINISHED}{path.name}-{os.getpid()}")
+    path.rename(unfinished)
+    shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in `folder` survive a power cut, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def _numbered(directory: Path) -> list[Path]:
+    """Return the numbered directories in `directory`, newest first."""
+    if not directory.is_dir():
+        return []
+    return sorted((path for path in directory.iterdir() if _NUMBERED.fullmatch(path.name)), reverse=True)
+
+
+def _read(path: Path) -> Checkpoint:
+    manifest = _read_manifest(path / _MANIFEST)
+    try:
+        for name, digest in manifest["sha256"].items():
+            if digest != (_own_digest(manifest) if name == _MANIFEST else _file_digest(path / name)):
+                raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
+        arrays = {file.stem: _read_arrays(file) for file in path.glob("*.npz") if file.name in manifest["sha256"]}
+        learner, optimizer = arrays.pop("learner"), manifest["optimizer"]
+        name, settings = manifest["model"]["name"], manifest["model"]["settings"]
+        model = MODELS[name](**keras_file.as_arguments(settings))
+        model.spec.views(learner["parameters"])  # refuses a vector of another size
+        state = learner["parameters"], optimizer["name"], learner["slots"], optimizer["updates"], optimizer["rejected"]
+        return Checkpoint(path, name, model, *state, manifest["info"], arrays)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise CheckpointError(f"{path} does not belong to a checkpoint of a3c_core")
+    if manifest.get("version") != VERSION:
+        raise CheckpointError(f"{path} has format version {manifest.get('version')}, and this program reads {VERSION}")
+    return manifest
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)

@@ -1,0 +1,83 @@
+"""What things cost in virtual time, and what follows from it: a worker's cycle, the master's service, and saturation."""
+
+import math
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field
+
+from a3c_core.section import Section
+from a3c_core.streams import stream_words, uniform
+
+_PROFILES = Path(__file__).parent / "profiles"
+_JITTER_KEY = 1  # keeps the streams of costs apart from those of play
+
+
+class CostProfile(Section):
+    """Seconds on one core, before `slowdown`; a profile is a YAML file with these keys."""
+
+    about: str = Field("", description="where the numbers come from")
+    step_s: float = Field(ge=0, description="worker: choose an action and play it")
+    gradient_step_s: float = Field(0, ge=0, description="worker: gradient, per step of the trajectory")
+    gradient_call_s: float = Field(0, ge=0, description="worker: gradient, per call")
+    reset_s: float = Field(0, ge=0, description="worker: begin an episode")
+    load_s: float = Field(0, ge=0, description="worker: take over new parameters")
+    send_s: float = Field(0, ge=0, description="worker: hand over a gradient")
+    receive_s: float = Field(0, ge=0, description="master: take a gradient from the queue")
+    update_s: float = Field(ge=0, description="master: apply a gradient")
+    read_s: float = Field(0, ge=0, description="master: read its parameters after an update")
+    publish_s: float = Field(0, ge=0, description="master: put parameters into one worker's mailbox")
+    worker_start_s: float = Field(0, ge=0, description="from the decision to add a worker to its first step")
+    cores: int = Field(1_000_000, ge=1, description="physical cores, shared by the workers and the master")
+    threads_per_core: int = Field(1, ge=1)
+    threading_gain: float = Field(1.0, ge=1, description="throughput of a core with all its threads busy against one")
+    slowdown: float = Field(1.0, gt=0, description="a common factor on all costs")
+    jitter: Literal["none", "lognormal", "exponential"] = "none"
+    jitter_deviation: float = Field(0.2, gt=0, description="lognormal jitter: standard deviation of a cost of mean 1")
+
+    def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0) -> float:
+        """Seconds from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
+        play_s = self.reset_s * resets + self.step_s * env_steps
+        gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
+        return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s)
+
+    def service_s(self, mailboxes: float = 0.0) -> float:
+        """Seconds that the master spends on one gradient, filling `mailboxes` mailboxes afterwards."""
+        return self.slowdown * (self.receive_s + self.update_s + self.read_s + mailboxes * self.publish_s)
+
+    def saturation_workers(self, env_steps: float) -> float:
+        """N* = (C + S) / S: from this many workers on the master has no idle moment (mailboxes: one per gradient)."""
+        service = self.service_s(mailboxes=1)
+        return math.inf if service == 0 else (self.cycle_s(env_steps) + service) / service
+
+    def contention(self, busy: int) -> float:
+        """How many times longer everything takes while `busy` processes share the cores."""
+        if busy <= self.cores:
+            return 1.0
+        threads = min(busy, self.cores * self.threads_per_core)
+        crowded = (threads - self.cores) / (self.cores * max(1, self.threads_per_core - 1))
+        return busy / (self.cores * (1.0 + (self.threading_gain - 1.0) * crowded))
+
+    def jittered(self, seconds: float, seed: int, who: int, count: int) -> float:
+        """Return `seconds` with this profile's jitter: a pure function of (seed, who, count)."""
+        if self.jitter == "none":
+            return seconds
+        stream = stream_words(seed, who, count, _JITTER_KEY)[0]
+        exponential = -math.log1p(-uniform(stream))
+        if self.jitter == "exponential":
+            return seconds * exponential
+        variance = math.log1p(self.jitter_deviation**2)
+        normal = math.sqrt(2.0 * exponential) * math.cos(2.0 * math.pi * uniform(stream))  # Box & Muller 1958
+        return seconds * math.exp(math.sqrt(variance) * normal - variance / 2.0)
+
+
+def load_profile(name: str) -> CostProfile:
+    """Return the shipped profile called `name`, or the one in the YAML file of that path."""
+    path = _PROFILES / f"{name}.yaml"
+    if not path.exists():
+        path = Path(name)
+    if not path.is_file():
+        shipped = ", ".join(sorted(p.stem for p in _PROFILES.glob("*.yaml")))
+        raise ValueError(f"no cost profile {name!r}: name a YAML file or one of {shipped}")
+    return CostProfile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))

@@ -1,0 +1,131 @@
+"""Model files that plain `keras.models.load_model` opens, written in milliseconds and without TensorFlow.
+
+A *template* is made once per machine and model, by a short process of its own that does import Keras: the model's
+`.keras` file, in which each weight holds its own place in the flat parameter vector. Filling in parameters is then a
+look-up.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import importlib.metadata
+import inspect
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from a3c_core.models import MODELS, Model
+from a3c_core.parameters import Vector
+
+_PACKAGE = Path(__file__).parent
+_WEIGHTS = "model.weights.h5"  # Keras's name for it inside a .keras file
+_TIME_LIMIT_S = 600  # for making a template; importing TensorFlow from a cold network disk can take minutes
+
+
+def contents(model_name: str, model: Model, parameters: Vector) -> bytes:
+    """Return the bytes of a `.keras` file that holds `model` (MODELS[model_name]) with `parameters`."""
+    model.spec.views(parameters)  # refuses a vector of another size
+    filled = io.BytesIO()
+    with zipfile.ZipFile(template(model_name, model)) as source, zipfile.ZipFile(filled, "w") as target:
+        for entry in source.infolist():
+            data = source.read(entry)
+            target.writestr(entry, _fill(data, parameters) if entry.filename == _WEIGHTS else data)
+    return filled.getvalue()
+
+
+def template(model_name: str, model: Model) -> Path:
+    """Return the path of the model's template, made now if this machine has none yet, which takes some seconds."""
+    settings = model_settings(model)
+    source = Path(inspect.getfile(type(model))).read_text(encoding="utf-8")
+    key = json.dumps([settings, importlib.metadata.version("keras"), source])
+    name = f"{model_name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.keras"
+    for folder in _cache_folders():
+        path = folder / name
+        if path.exists():
+            return path
+        if _is_writable(folder):
+            _run_maker(path, model_name, settings)
+            return path
+    raise OSError("no folder can be written to for the template of model files, not even a temporary one")
+
+
+def model_settings(model: Model) -> dict[str, Any]:
+    """Return the constructor's arguments that make `model`, a dataclass."""
+    return dataclasses.asdict(model)  # type: ignore[call-overload]
+
+
+def make_template(path: Path, model_name: str, settings: dict[str, Any]) -> None:
+    """Write the template, whole or not at all. This imports Keras, so call it in a process of its own."""
+    from a3c_core.tf import import_tensorflow
+
+    import_tensorflow()
+    model = MODELS[model_name](**as_arguments(settings))
+    network = model.build()
+    places = np.arange(model.spec.size, dtype=np.float32)  # exact up to 2**24 parameters
+    network.set_weights(list(model.spec.views(places).values()))
+    partial = path.with_name(f"{path.stem}-{os.getpid()}.keras")
+    network.save(partial)
+    partial.replace(path)
+
+
+def as_arguments(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that have been through JSON as a constructor takes them: with tuples for lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def _run_maker(path: Path, model_name: str, settings: dict[str, Any]) -> None:
+    search_path = os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": search_path, "CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow"}
+    command = [sys.executable, "-m", "a3c_core.keras_file", str(path), model_name, json.dumps(settings)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIME_LIMIT_S, check=False)
+    if done.returncode != 0:
+        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise RuntimeError(f"Keras could not save a model {model_name!r} as {path}: {last_line}")
+
+
+def _fill(weights: bytes, parameters: Vector) -> bytes:
+    """Return the template's HDF5 file with each place replaced by the parameter that stands there."""
+    memory = io.BytesIO(weights)
+    with h5py.File(memory, "r+") as file:
+
+        def fill(_: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset):
+                item[...] = parameters[item[...].astype(np.int64)]
+
+        file.visititems(fill)
+    return memory.getvalue()
+
+
+def _cache_folders() -> Iterator[Path]:
+    """Yield where templates may be: beside the compiled code, in the user's cache, or in this process's own folder."""
+    yield _PACKAGE / "__pycache__"
+    yield Path.home() / ".cache" / "a3c_core"
+    yield Path(_own_folder().name)
+
+
+@functools.cache
+def _own_folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="a3c_core-")  # removed as the process ends
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    make_template(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]))

@@ -1,0 +1,138 @@
+"""One record per episode, and the columnar file they go to, part by part, so that a killed run keeps what it had."""
+
+import shutil
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from a3c_core.files import write_whole
+
+Status = Literal["applied", "dropped", "rejected"]
+
+
+class EpisodeRecord(NamedTuple):
+    """Everything the figures need, and nothing derived. Times are seconds of the run's clock unless said otherwise."""
+
+    run: str
+    episode: int  # position in this file: the order in which the master dealt with them
+    worker: int
+    worker_episode: int  # the worker's own count; (worker, worker_episode) names an episode's random streams
+    workers_alive: int
+    score: int  # pipes passed
+    return_: float  # undiscounted sum of rewards
+    steps: int
+    truncated: bool  # ended by the time limit, not by death
+    started_s: float
+    finished_s: float  # its last gradient reached the master
+    applied_s: float  # its last gradient was applied, dropped or rejected
+    wall_s: float  # real clock; empty in virtual time, where equal runs make equal files
+    version_pulled: int  # of its last gradient
+    version_applied: int  # updates made so far, this one included
+    staleness: int  # updates between pull and apply
+    queue_length: int  # gradients that its last one found waiting
+    queue_wait_s: float
+    master_busy_s: float  # seconds that the master has worked since the run began
+    loss: float  # summed over the episode
+    entropy: float  # mean per step, nats
+    gradient_norm: float  # of its last gradient, before clipping
+    status: Status
+
+
+_TYPES: dict[str, pa.DataType] = {
+    "run": pa.dictionary(pa.int32(), pa.string()),
+    "status": pa.dictionary(pa.int32(), pa.string()),
+    **dict.fromkeys(("worker", "workers_alive"), pa.int16()),
+    **dict.fromkeys(("episode", "worker_episode", "score", "steps", "staleness", "queue_length"), pa.int32()),
+    **dict.fromkeys(("version_pulled", "version_applied"), pa.int64()),
+    "truncated": pa.bool_(),
+    **dict.fromkeys(("started_s", "finished_s", "applied_s", "wall_s", "queue_wait_s", "master_busy_s"), pa.float64()),
+    **dict.fromkeys(("return", "loss", "entropy", "gradient_norm"), pa.float32()),
+}
+SCHEMA = pa.schema([(name.rstrip("_"), _TYPES[name.rstrip("_")]) for name in EpisodeRecord._fields])
+_PART_ROWS = 4096
+_FILE = "episodes.parquet"
+_PARTS = "episodes.parts"
+
+
+class RecordWriter:
+    """Collects records; writes whole parts to `directory`/episodes.parts, and one episodes.parquet at the end.
+
+    Without a directory everything stays in memory.
+    """
+
+    def __init__(self, directory: Path | None = None):
+        self._directory = directory
+        self._parts: list[pa.Table] = []  # in memory
+        self._parts_on_disk = 0
+        self._rows: list[EpisodeRecord] = []
+        self.count = 0
+
+    def append(self, record: EpisodeRecord) -> None:
+        self._rows.append(record)
+        self.count += 1
+        if len(self._rows) >= _PART_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Bring all records so far to disk."""
+        if not self._rows:
+            return
+        part = _table(self._rows)
+        self._rows = []
+        if self._directory is None:
+            self._parts.append(part)
+            return
+        write_whole(_part_path(self._directory, self._parts_on_disk), lambda path: _write(part, path))
+        self._parts_on_disk += 1
+
+    def rewind(self, parts: int, count: int) -> None:
+        """Forget everything after the first `parts` parts, which hold `count` records: a resumed run plays it again."""
+        assert self._directory is not None
+        for path in sorted((self._directory / _PARTS).glob("*.parquet"))[parts:]:
+            path.unlink()
+        self._parts_on_disk, self.count, self._rows = parts, count, []
+
+    @property
+    def parts_on_disk(self) -> int:
+        return self._parts_on_disk
+
+    def table(self) -> pa.Table:
+        """Return all records so far."""
+        self.flush()
+        return read_records(self._directory) if self._directory is not None else _concatenate(self._parts)
+
+    def finish(self) -> pa.Table:
+        """Merge the parts into episodes.parquet, whose bytes do not depend on where they were cut; return all records."""
+        table = self.table()
+        if self._directory is not None:
+            write_whole(self._directory / _FILE, lambda path: _write(table, path))
+            shutil.rmtree(self._directory / _PARTS, ignore_errors=True)
+        return table
+
+
+def read_records(directory: Path) -> pa.Table:
+    """Return the records in `directory`, of a finished or an unfinished run."""
+    if (directory / _FILE).exists():
+        return pq.read_table(directory / _FILE, schema=SCHEMA)
+    parts = sorted((directory / _PARTS).glob("*.parquet"))
+    return _concatenate([pq.read_table(path, schema=SCHEMA) for path in parts])
+
+
+def _part_path(directory: Path, number: int) -> Path:
+    return directory / _PARTS / f"{number:06d}.parquet"
+
+
+def _table(rows: list[EpisodeRecord]) -> pa.Table:
+    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _concatenate(parts: list[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+    return table.unify_dictionaries().combine_chunks()
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path, compression="zstd", row_group_size=65_536)

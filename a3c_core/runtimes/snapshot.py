@@ -1,0 +1,94 @@
+"""A simulation as plain numbers and arrays, and back: a resumed run goes on to the same bytes as an uninterrupted one."""
+
+from collections import Counter, deque
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.runtimes.simulate import Delivery, Mail, Seat, Simulation, Totals
+from a3c_core.worker import Episode, Worker
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
+    """Return (numbers for JSON, arrays). The waiting gradients are apart: `simulation.queue.write_gradients`."""
+    s = simulation
+    arrays: Arrays = {}
+    seats = [_take_seat(seat, arrays) for seat in s.seats.values()]
+    if s.serving is not None:
+        arrays["serving"] = s.serving[1]
+    numbers = {
+        "clock_s": s.clock_s,
+        "episodes": s.episodes,
+        "overloaded": s.overloaded,
+        "playing": s.playing,
+        "next_id": s.next_id,
+        "events": s.events,
+        "blocked": list(s.blocked),
+        "episode_times": list(s.episode_times),
+        "changed_at": s.changed_at,
+        "totals": {**asdict(s.totals), "staleness": sorted(s.totals.staleness.items())},
+        "seats": seats,
+        "queue": s.queue.items(),
+        "serving": s.serving[0] if s.serving else None,
+    }
+    return numbers, arrays
+
+
+def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> None:
+    """Bring a fresh simulation to the state that `take` saw, but for the queue's gradients."""
+    s = simulation
+    for name in ("clock_s", "episodes", "overloaded", "playing", "next_id"):
+        setattr(s, name, numbers[name])
+    s.events = [(time_s, who) for time_s, who in numbers["events"]]
+    s.blocked = deque(numbers["blocked"])
+    s.episode_times.extend(numbers["episode_times"])
+    episodes, clock_s, busy_s = numbers["changed_at"]
+    s.changed_at = episodes, clock_s, busy_s
+    s.totals = Totals(**{**numbers["totals"], "staleness": Counter(dict(numbers["totals"]["staleness"]))})
+    s.seats = {saved["id"]: _restore_seat(s, saved, arrays) for saved in numbers["seats"]}
+    if numbers["serving"] is not None:
+        s.serving = delivery_from(numbers["serving"]), arrays["serving"]
+
+
+def delivery_from(saved: list[Any]) -> Delivery:
+    """Return the delivery that JSON made a list of."""
+    *fields, episode = saved
+    return Delivery(*fields, Episode(*episode) if episode is not None else None)
+
+
+def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
+    key = f"worker{seat.worker.id}"
+    worker, arrays[f"{key}_environment"] = seat.worker.get_state()
+    arrays[f"{key}_held"] = seat.held.parameters
+    if seat.slot is not None:
+        arrays[f"{key}_slot"] = seat.slot.parameters
+    if seat.gradient is not None:
+        arrays[f"{key}_gradient"] = seat.gradient
+    return {
+        "id": seat.worker.id,
+        "worker": worker,
+        "held": seat.held.version,
+        "slot": seat.slot.version if seat.slot else None,
+        "episode_started_s": seat.episode_started_s,
+        "delivery": seat.delivery,
+        "retiring": seat.retiring,
+    }
+
+
+def _restore_seat(simulation: Simulation, saved: dict[str, Any], arrays: Arrays) -> Seat:
+    key = f"worker{saved['id']}"
+    worker = Worker(saved["id"], simulation.config.seed, simulation.engine)
+    worker.set_state(saved["worker"], arrays[f"{key}_environment"])
+    return Seat(
+        worker=worker,
+        held=Mail(saved["held"], arrays[f"{key}_held"]),
+        slot=Mail(saved["slot"], arrays[f"{key}_slot"]) if saved["slot"] is not None else None,
+        episode_started_s=saved["episode_started_s"],
+        delivery=delivery_from(saved["delivery"]) if saved["delivery"] is not None else None,
+        gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
+        retiring=saved["retiring"],
+    )

@@ -1,0 +1,107 @@
+"""How many workers there should be: pure functions of what was measured so far.
+
+`10` is fixed. `10->20` (or `10→20`) starts with 10 and adds workers as episodes grow longer, by one of the documents' rules:
+- report: one more when the mean episode takes over 20 s, and one more for every further 10 s, with at least 1,000 episodes
+  between two additions;
+- slides: one more above 20 s, two more above 40 s, three more above 60 s, and so on.
+`auto` aims at a utilisation of the master: it adds workers while the master is idle enough and removes them when it is not.
+"""
+
+import math
+import re
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from a3c_core.section import Section
+
+AUTO = "auto"
+_ARROW = re.compile(r"\s*(\d+)\s*(?:->|→)\s*(\d+)\s*")
+
+
+class ScheduleConfig(Section):
+    """The numbers of the dynamic rules. Seconds are those of the run's reference clock."""
+
+    rule: Literal["report", "slides"] = "report"
+    first_s: float = Field(20.0, gt=0, description="mean episode time above which the first worker is added")
+    further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report), 20 (slides)")
+    window: int = Field(100, ge=1, description="episodes over which the mean is taken")
+    spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000 (report, auto), 0 (slides)")
+    auto_min: int = Field(1, ge=1)
+    auto_max: int = Field(40, ge=1)
+    auto_utilisation: float = Field(0.8, gt=0, lt=1, description="share of time that `auto` wants the master to be busy")
+
+
+class Span(NamedTuple):
+    """A parsed worker count."""
+
+    start: int
+    end: int
+    auto: bool = False
+
+    def __str__(self) -> str:
+        if self.auto:
+            return AUTO
+        return str(self.start) if self.start == self.end else f"{self.start}->{self.end}"
+
+
+class Measured(NamedTuple):
+    """What a schedule may know."""
+
+    workers: int  # alive now
+    mean_episode_s: float  # over the last `window` episodes; 0 before there are that many
+    episodes_since_change: int
+    utilisation: float  # share of the master's time since the last change that it was busy
+    queue_length: int
+
+
+def parse_workers(text: str | int, schedule: ScheduleConfig) -> Span:
+    """Return the span that `10`, `10->20`, `10→20` or `auto` stands for; refuse anything else with the reason."""
+    if str(text).strip() == AUTO:
+        if schedule.auto_min > schedule.auto_max:
+            raise ValueError(f"auto_min {schedule.auto_min} is above auto_max {schedule.auto_max}")
+        return Span(schedule.auto_min, schedule.auto_max, auto=True)
+    arrow = _ARROW.fullmatch(str(text))
+    if arrow:
+        start, end = int(arrow[1]), int(arrow[2])
+    elif str(text).strip().isdigit():
+        start = end = int(text)
+    else:
+        raise ValueError(f"{text!r} is not a worker count: write 10, 10->20 or auto")
+    if start < 1:
+        raise ValueError(f"{text!r}: there must be at least 1 worker")
+    if start > end:
+        raise ValueError(f"{text!r}: the {schedule.rule} rule only adds workers, so the second number must be the larger")
+    return Span(start, end)
+
+
+def target_workers(span: Span, schedule: ScheduleConfig, measured: Measured) -> int:
+    """Return how many workers there should be now."""
+    if span.auto:
+        return _auto_target(span, schedule, measured)
+    if measured.workers >= span.end or measured.episodes_since_change < _spacing(schedule):
+        return measured.workers
+    further_s = schedule.further_s or (10.0 if schedule.rule == "report" else 20.0)
+    excess = measured.mean_episode_s - schedule.first_s
+    earned = 1 + max(0, math.ceil(excess / further_s) - 1) if excess > 0 else 0
+    target = max(measured.workers, min(span.start + earned, span.end))
+    one_at_a_time = schedule.rule == "report"
+    return min(target, measured.workers + 1) if one_at_a_time else target
+
+
+def _auto_target(span: Span, schedule: ScheduleConfig, measured: Measured) -> int:
+    """Return the count at which the master would be as busy as wished, at most half as many again or half as few."""
+    if measured.episodes_since_change < max(_spacing(schedule), measured.workers):
+        return measured.workers
+    overloaded = measured.queue_length > measured.workers
+    utilisation = max(measured.utilisation, 0.01)
+    wished = measured.workers * schedule.auto_utilisation / (2.0 if overloaded else utilisation)
+    nearest = math.floor(wished) if wished < measured.workers else round(wished)
+    bounded = min(max(nearest, measured.workers // 2), measured.workers + max(1, measured.workers // 2))
+    return min(max(bounded, span.start), span.end)
+
+
+def _spacing(schedule: ScheduleConfig) -> int:
+    if schedule.spacing is not None:
+        return schedule.spacing
+    return 0 if schedule.rule == "slides" else 1000

@@ -1,0 +1,92 @@
+"""The summary of a run: a few numbers from its records and totals."""
+
+from collections import Counter
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from a3c_core.costs import CostProfile
+from a3c_core.runtimes.simulate import Totals
+
+Outcome = Literal["finished", "overloaded", "interrupted"]
+
+
+class RunSummary(NamedTuple):
+    """What one run came to. Seconds are those of the run's clock, but for `wall_s`."""
+
+    outcome: Outcome
+    episodes: int
+    env_steps: int
+    updates: int
+    clock_s: float
+    wall_s: float  # real seconds, of this process
+    score_mean: float
+    score_last_tenth: float
+    episodes_per_s: float
+    env_steps_per_s: float
+    workers_max: int
+    master_utilisation: float
+    queue_peak: int
+    queue_wait_mean_s: float
+    staleness_mean: float
+    staleness_p50: float
+    staleness_p95: float
+    staleness_max: int
+    gradients_sent: int
+    gradients_dropped: int
+    gradients_rejected: int
+    crashes: int
+    saturation_workers_first_tenth: float  # predicted N*, from the costs and the length of episodes then
+    saturation_workers_last_tenth: float
+
+
+def summarise(
+    outcome: Outcome, records: pa.Table, totals: Totals, clock_s: float, wall_s: float, profile: CostProfile
+) -> RunSummary:
+    """Return the summary of a run's records and totals."""
+    scores, steps = (records[name].to_numpy() for name in ("score", "steps"))
+    tenth = max(1, len(scores) // 10)
+    elapsed_s = clock_s or float("inf")
+    return RunSummary(
+        outcome=outcome,
+        episodes=len(scores),
+        env_steps=totals.env_steps,
+        updates=totals.applied,
+        clock_s=clock_s,
+        wall_s=wall_s,
+        score_mean=_mean(scores),
+        score_last_tenth=_mean(scores[-tenth:]),
+        episodes_per_s=len(scores) / elapsed_s,
+        env_steps_per_s=totals.env_steps / elapsed_s,
+        workers_max=int(records["workers_alive"].to_numpy().max(initial=0)),
+        master_utilisation=totals.master_busy_s / elapsed_s,
+        queue_peak=totals.queue_peak,
+        queue_wait_mean_s=_mean(records["queue_wait_s"].to_numpy()),
+        **staleness_statistics(totals.staleness),
+        gradients_sent=totals.sent,
+        gradients_dropped=totals.dropped,
+        gradients_rejected=totals.rejected,
+        crashes=0,
+        saturation_workers_first_tenth=profile.saturation_workers(_mean(steps[:tenth])),
+        saturation_workers_last_tenth=profile.saturation_workers(_mean(steps[-tenth:])),
+    )
+
+
+def staleness_statistics(histogram: Counter[int]) -> dict[str, Any]:
+    """Return mean, median, 95th percentile and maximum of {staleness: gradients}."""
+    if not histogram:
+        return {f"staleness_{name}": 0 for name in ("mean", "p50", "p95", "max")}
+    values = np.array(sorted(histogram))
+    counts = np.array([histogram[value] for value in values])
+    up_to = counts.cumsum() / counts.sum()
+    return {
+        "staleness_mean": float((values * counts).sum() / counts.sum()),
+        "staleness_p50": float(values[np.searchsorted(up_to, 0.50)]),
+        "staleness_p95": float(values[np.searchsorted(up_to, 0.95)]),
+        "staleness_max": int(values[-1]),
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else 0.0
