@@ -1,4 +1,4 @@
-"""What things cost in virtual time, and what follows from it: a worker's cycle, the master's service, and saturation."""
+"""What things cost in virtual time, and what follows: a worker's cycle, the master's service, saturation."""
 
 import math
 from pathlib import Path

@@ -1,7 +1,8 @@
 """Keras's `GlorotUniform(seed)` to the last bit, without importing TensorFlow.
 
-Runs of the compiled engine start from the very numbers that Keras would draw, but need not pay TensorFlow's four seconds and
-700 MB for them. The generator is Philox4x32-10 (Salmon et al. 2011) with TensorFlow's key schedule; a test holds it to Keras.
+Runs of the compiled engine start from the very numbers that Keras would draw, but need not pay TensorFlow's four
+seconds and 700 MB for them. The generator is Philox4x32-10 (Salmon et al. 2011) with TensorFlow's key schedule; a
+test holds it to Keras.
 """
 
 import math

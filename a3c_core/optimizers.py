@@ -1,7 +1,7 @@
 """Optimizers on the flat parameter vector: pure updates, compiled, each a few microseconds.
 
-Adam is Keras's (Kingma & Ba 2015, with the bias correction folded into the step size); RMSProp is the non-centred one that the
-A3C paper shares among its workers (decay 0.99, epsilon 0.1 inside the root); SGD is plain.
+Adam is Keras's (Kingma & Ba 2015, with the bias correction folded into the step size); RMSProp is the non-centred one
+that the A3C paper shares among its workers (decay 0.99, epsilon 0.1 inside the root); SGD is plain.
 """
 
 import math
@@ -20,8 +20,8 @@ _SLOTS: dict[str, int] = {"adam": 2, "rmsprop": 1, "sgd": 0}  # moving averages 
 _BETA_1, _BETA_2, _ADAM_EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
 _DECAY, _RMSPROP_EPSILON = np.float32(0.99), np.float32(0.1)
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
-# Averages of a unit that has fallen silent decay for ever. Below this they change no update, but become denormal numbers,
-# which cost the processor a hundred cycles each: an update would take 15 µs instead of 4.
+# Averages of a unit that has fallen silent decay for ever. Below this they change no update, but become denormal
+# numbers, which cost the processor a hundred cycles each: an update would take 15 µs instead of 4.
 _NEGLIGIBLE = np.float32(1e-30)
 
 

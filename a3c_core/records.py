@@ -104,7 +104,7 @@ class RecordWriter:
         return read_records(self._directory) if self._directory is not None else _concatenate(self._parts)
 
     def finish(self) -> pa.Table:
-        """Merge the parts into episodes.parquet, whose bytes do not depend on where they were cut; return all records."""
+        """Merge the parts into episodes.parquet, whose bytes do not depend on where they were cut; return all."""
         table = self.table()
         if self._directory is not None:
             write_whole(self._directory / _FILE, lambda path: _write(table, path))

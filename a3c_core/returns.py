@@ -1,7 +1,7 @@
-"""Returns of a trajectory: to its end, as in the report, or n-step with bootstrap, as in the A3C paper (Mnih et al. 2016).
+"""Returns of a trajectory: to its end, as in the report, or n-step with bootstrap (Mnih et al. 2016).
 
-Two departures from the report's published code, which are mistakes there: it stretches the discount's exponents by n/(n-1)
-(`logspace(0, n, num=n)`), and it lets the policy's gradient flow through the advantage's value.
+Two departures from the report's published code, which are mistakes there: it stretches the discount's exponents by
+n/(n-1) (`logspace(0, n, num=n)`), and it lets the policy's gradient flow through the advantage's value.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ _EPSILON = 1e-9  # the report's guard against a trajectory whose returns are all
 
 @exact
 def discounted_returns(rewards, values, bootstrap_value, gamma, t_max):
-    """Return float32 [T]: discounted sums of `rewards` [T] to the trajectory's end, or (t_max > 0) to their chunk's end.
+    """Return float32 [T]: discounted sums of `rewards` [T] to the end, or (t_max > 0) to the end of their chunk.
 
-    A sum that is cut short goes on with the value of the state it was cut at: inside the trajectory with `values` [T], at its
-    end with `bootstrap_value`, which is 0 if the bird died there (death is final, a time limit is not).
+    A sum that is cut short goes on with the value of the state it was cut at: inside the trajectory with `values`
+    [T], at its end with `bootstrap_value`, which is 0 if the bird died there (death is final, a time limit is not).
     """
     steps = rewards.size
     returns = np.empty(steps, np.float32)
@@ -31,7 +31,7 @@ def discounted_returns(rewards, values, bootstrap_value, gamma, t_max):
 
 @exact
 def standardised(returns):
-    """Return `returns` [T] shifted to mean 0 and scaled to standard deviation 1, as the report does for every episode."""
+    """Return `returns` [T] shifted to mean 0 and scaled to deviation 1, as the report does for every episode."""
     total = 0.0
     for value in returns:
         total += np.float64(value)

@@ -1,10 +1,12 @@
 """How many workers there should be: pure functions of what was measured so far.
 
-`10` is fixed. `10->20` (or `10→20`) starts with 10 and adds workers as episodes grow longer, by one of the documents' rules:
-- report: one more when the mean episode takes over 20 s, and one more for every further 10 s, with at least 1,000 episodes
-  between two additions;
+`10` is fixed. `10->20` (or `10→20`) starts with 10 and adds workers as episodes grow longer, by one of the documents'
+rules:
+- report: one more when the mean episode takes over 20 s, and one more for every further 10 s, with at least 1,000
+  episodes between two additions;
 - slides: one more above 20 s, two more above 40 s, three more above 60 s, and so on.
-`auto` aims at a utilisation of the master: it adds workers while the master is idle enough and removes them when it is not.
+`auto` aims at a utilisation of the master: it adds workers while the master is idle enough and removes them when it
+is not.
 """
 
 import math
@@ -26,10 +28,10 @@ class ScheduleConfig(Section):
     first_s: float = Field(20.0, gt=0, description="mean episode time above which the first worker is added")
     further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report), 20 (slides)")
     window: int = Field(100, ge=1, description="episodes over which the mean is taken")
-    spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000 (report, auto), 0 (slides)")
+    spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000, but 0 (slides)")
     auto_min: int = Field(1, ge=1)
     auto_max: int = Field(40, ge=1)
-    auto_utilisation: float = Field(0.8, gt=0, lt=1, description="share of time that `auto` wants the master to be busy")
+    auto_utilisation: float = Field(0.8, gt=0, lt=1, description="how busy `auto` wants the master to be")
 
 
 class Span(NamedTuple):
@@ -71,7 +73,7 @@ def parse_workers(text: str | int, schedule: ScheduleConfig) -> Span:
     if start < 1:
         raise ValueError(f"{text!r}: there must be at least 1 worker")
     if start > end:
-        raise ValueError(f"{text!r}: the {schedule.rule} rule only adds workers, so the second number must be the larger")
+        raise ValueError(f"{text!r}: the {schedule.rule} rule only adds workers: write the smaller number first")
     return Span(start, end)
 
 

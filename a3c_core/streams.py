@@ -1,7 +1,7 @@
 """Random streams that compiled code can draw from, seeded by NumPy.
 
-Two generators: xoshiro256++ (Blackman & Vigna 2019) for training, where every (run, worker, episode) has a stream of its
-own, and MT19937, which continues NumPy's legacy `RandomState` word for word, for playing PLE's very game.
+Two generators: xoshiro256++ (Blackman & Vigna 2019) for training, where every (run, worker, episode) has a stream of
+its own, and MT19937, which continues NumPy's legacy `RandomState` word for word, for playing PLE's very game.
 """
 
 import numpy as np

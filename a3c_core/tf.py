@@ -1,4 +1,4 @@
-"""TensorFlow, imported late and quietly, with one thread per process: the same in every cell, whatever its worker count."""
+"""TensorFlow, imported late and quietly, with one thread per process, whatever the worker count."""
 
 import os
 from typing import Any

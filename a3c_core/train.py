@@ -37,7 +37,9 @@ def train(
 class SimulatedRun:
     """A run in virtual time: the simulation, its records and its checkpoints."""
 
-    def __init__(self, config: RunConfig, directory: Path | None, on_episode: OnEpisode | None = None, run: str = "run"):
+    def __init__(
+        self, config: RunConfig, directory: Path | None, on_episode: OnEpisode | None = None, run: str = "run"
+    ):
         self._config, self._directory, self._on_episode = config, directory, on_episode
         self._profile = profile_of(config)
         self._model = MODELS[config.model]()

@@ -27,7 +27,7 @@ class Work(NamedTuple):
 
 
 class Worker:
-    """Plays episode after episode. All its randomness belongs to (seed, id, episode), so it can be restarted anywhere."""
+    """Plays episode after episode. Its randomness belongs to (seed, id, episode): it can be restarted anywhere."""
 
     def __init__(self, worker_id: int, seed: int, engine: Engine, next_episode: int = 0):
         self.id = worker_id
@@ -36,6 +36,7 @@ class Worker:
         self._engine = engine
         self._environment = engine.new_environment()
         self.in_episode = False
+        self.rollouts = 0
         self._reward = self._loss = self._entropy = 0.0  # sums over the episode so far
         self._steps = 0
 
@@ -51,6 +52,7 @@ class Worker:
         self._loss += rollout.loss
         self._entropy += rollout.entropy * rollout.env_steps
         self._steps += rollout.env_steps
+        self.rollouts += 1
         self.in_episode = not rollout.episode_over
         return Work(rollout, began, None if self.in_episode else self._finish(rollout))
 
@@ -72,11 +74,13 @@ class Worker:
         numbers = {
             "next_episode": self.next_episode,
             "in_episode": self.in_episode,
+            "rollouts": self.rollouts,
             "sums": [self._reward, self._loss, self._entropy, self._steps],
         }
         return numbers, self._environment.get_state()
 
     def set_state(self, numbers: dict[str, Any], environment: Any) -> None:
         self.next_episode, self.in_episode = numbers["next_episode"], numbers["in_episode"]
+        self.rollouts = numbers["rollouts"]
         self._reward, self._loss, self._entropy, self._steps = numbers["sums"]
         self._environment.set_state(environment)

@@ -1,13 +1,20 @@
 """The command line of the benchmarks."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from a3c_core.benchmark.measure import Results
 
 EXAMPLES = """\
 examples:
   python -m a3c_core.benchmark env                      # steps per second of every way to play Flappy Bird
   python -m a3c_core.benchmark env --seconds 5          # measure each for longer: steadier numbers
   python -m a3c_core.benchmark env --json bench.json    # keep the numbers as well
+  python -m a3c_core.benchmark engine                   # play, gradient and update of every engine, in a minute
+  python -m a3c_core.benchmark engine --seconds 20      # so long that the report's engine, too, plays 5,000 steps
 
 Each row is measured in the same run, so its last ratio holds on other machines better than its absolute rate does.
 """
@@ -22,6 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
+    _add(subcommands, "engine", "steps per second: play, gradient and update of the engines, short and long episodes")
     return parser
 
 
@@ -44,13 +52,23 @@ def _positive(text: str) -> float:
 def main(arguments: list[str] | None = None) -> None:
     """Run one benchmark, print its table, and write its JSON file if asked to."""
     options = _parser().parse_args(arguments)
-    from a3c_core.benchmark.env import measure_env  # after the arguments: --help must not wait for a compiler
     from a3c_core.benchmark.measure import print_table, write_json
 
-    results = {"env": measure_env}[options.benchmark](options.seconds)
+    results = _measurement(options.benchmark)(options.seconds)
     print_table(results)
     if options.json is not None:
         write_json(results, options.json)
+
+
+def _measurement(name: str) -> "Callable[[float], Results]":
+    """Return what measures; imported only now, because --help must not wait for a compiler, nor `env` for TensorFlow."""
+    if name == "engine":
+        from a3c_core.benchmark.engine import measure_engine
+
+        return measure_engine
+    from a3c_core.benchmark.env import measure_env
+
+    return measure_env
 
 
 if __name__ == "__main__":

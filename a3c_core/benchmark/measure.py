@@ -19,11 +19,15 @@ class Row:
     name: str
     per_second: float | None
     note: str = ""
+    reference: str | None = None  # the row to compare this one with, if not that of all
 
 
 @dataclass(frozen=True)
 class Results:
-    """The rows of one benchmark; `unit` says what is counted, and ratios are taken to the row named `reference`."""
+    """The rows of one benchmark; `unit` says what is counted, and ratios are to the row that `reference` names.
+
+    Where rows name references of their own, this one's says what these have in common.
+    """
 
     benchmark: str
     unit: str
@@ -33,7 +37,7 @@ class Results:
     def ratio(self, row: Row) -> float | None:
         """Return how many times faster than the reference `row` is; None if either is missing."""
         rates = {other.name: other.per_second for other in self.rows}
-        base = rates[self.reference]
+        base = rates[row.reference or self.reference]
         return row.per_second / base if row.per_second and base else None
 
 

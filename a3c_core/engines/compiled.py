@@ -1,4 +1,4 @@
-"""The `compiled` engine: the dense model on Flappy Bird, play and gradient without Python in between, and no TensorFlow."""
+"""The `compiled` engine: the dense model on Flappy Bird, play and gradient without Python in between."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,8 +1,9 @@
 """Compiled play and gradient of the dense model on Flappy Bird: the arithmetic of the `compiled` engine.
 
-Layout: parameters stand as in Keras, [8, 128] and [128] of the hidden layer (read as one [9, 128], the bias being the weight of
-a constant ninth input), then [128, 2] and [2] of the policy, then [128, 1] and [1] of the value. The two heads are transposed
-once per rollout to [3, 128], so that every inner loop runs over the 128 units and becomes vector instructions.
+Layout: parameters stand as in Keras, [8, 128] and [128] of the hidden layer (read as one [9, 128], the bias being the
+weight of a constant ninth input), then [128, 2] and [2] of the policy, then [128, 1] and [1] of the value. The two
+heads are transposed once per rollout to [3, 128], so that every inner loop runs over the 128 units and becomes vector
+instructions.
 """
 
 from typing import NamedTuple
@@ -76,7 +77,7 @@ def new_buffers(steps: int) -> Buffers:
 
 @fast
 def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
-    """Play and differentiate: return (steps, died, summed reward, summed loss, mean entropy), `gradient` [P] being written."""
+    """Play and differentiate into `gradient` [P]; return (steps, died, summed reward, summed loss, mean entropy)."""
     steps, died = play(parameters, games, stream, steps_left, settings, buffers)
     loss, entropy = differentiate(steps, settings, buffers, gradient)
     reward = 0.0

@@ -1,7 +1,8 @@
 """The `report` engine: the report's naive way, kept as the baseline of every speed claim.
 
-Eager TensorFlow, one Keras call for every single step, and one gradient tape over the whole episode. Only the report's two
-mistakes are mended (see `a3c_core.returns`), so that its gradients can be compared with those of the other engines.
+Eager TensorFlow, one Keras call for every single step, and one gradient tape over the whole episode. Only the
+report's two mistakes are mended (see `a3c_core.returns`), so that its gradients can be compared with those of the
+other engines.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The `tensorflow` engine: the reference for every Keras model and Gymnasium environment, one graph call per gradient."""
+"""The `tensorflow` engine: the reference for every Keras model and environment, one graph call per gradient."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ tf = import_tensorflow()
 
 
 class TensorFlowEngine:
-    """Acts through NumPy where the model allows it, else through one compiled function; differentiates in TensorFlow."""
+    """Acts through NumPy where the model allows it, else through one graph call; differentiates in TensorFlow."""
 
     def __init__(self, model: Model, environment: EnvironmentConfig, learner: LearnerConfig):
         self.model = model
@@ -80,8 +80,9 @@ class TensorFlowEngine:
 def a3c_loss(policy_logits: Any, values: Any, actions: Any, returns: Any, learner: LearnerConfig) -> tuple[Any, Any]:
     """Return (loss summed over the trajectory, mean entropy), given logits [T, actions] and values, returns [T].
 
-    loss = sum of -log policy(action) * advantage + value_coefficient * value loss - entropy_coefficient * entropy, where the
-    advantage, returns - values, is a constant for the policy, and the value loss is half the squared error or Huber's.
+    loss = sum of -log policy(action) * advantage + value_coefficient * value loss - entropy_coefficient * entropy,
+    where the advantage, returns - values, is a constant for the policy, and the value loss is half the squared error
+    or Huber's.
     """
     log_policy = tf.nn.log_softmax(policy_logits)  # [T, actions]
     log_chosen = tf.gather(log_policy, actions, batch_dims=1)  # [T]

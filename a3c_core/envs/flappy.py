@@ -1,13 +1,14 @@
 """Flappy Bird by PLE's exact rules, as compiled functions over a small state record, and as a class for people.
 
-The rules, the order inside a step and the order of random draws are those of ntasfi/PyGame-Learning-Environment, checked
-against recordings of the real game. All positions are in pixels of a 288 x 512 screen, y growing downwards.
+The rules, the order inside a step and the order of random draws are those of ntasfi/PyGame-Learning-Environment,
+checked against recordings of the real game. All positions are in pixels of a 288 x 512 screen, y growing downwards.
 
 Two ways to seed:
-- *episode streams* (`seed_episode`), the default for training: every (run, worker, episode) has an independent stream and
-  the bird starts at rest, so an episode depends on nothing that happened before it;
-- *PLE's stream* (`seed_like_ple`): one legacy `RandomState` for the life of the game. The bird then starts each episode with
-  the speed it died with, and workers that share a seed share their pipes, as all of the report's workers did (seed 24).
+- *episode streams* (`seed_episode`), the default for training: every (run, worker, episode) has an independent stream
+  and the bird starts at rest, so an episode depends on nothing that happened before it;
+- *PLE's stream* (`seed_like_ple`): one legacy `RandomState` for the life of the game. The bird then starts each
+  episode with the speed it died with, and workers that share a seed share their pipes, as all of the report's workers
+  did (seed 24).
 """
 
 from typing import NamedTuple
@@ -132,7 +133,7 @@ def _hits_a_pipe(game):
     y = game.bird_y
     for i in range(PIPES):
         left = int(game.pipe_x[i] - PIPE_WIDTH / 2)
-        overlaps = left < BIRD_RIGHT and BIRD_LEFT < left + PIPE_WIDTH
+        overlaps = left < BIRD_RIGHT and left + PIPE_WIDTH > BIRD_LEFT
         if overlaps and (y <= game.pipe_gap[i] or y + BIRD_HEIGHT > game.pipe_gap[i] + PIPE_GAP):
             return True
     return False
@@ -181,7 +182,7 @@ def write_state(game, out):
 
 @exact
 def write_observation(game, out):
-    """Write the report's observation, [8], gaps relative to the bird, scaled to about [-1, 1] so that it can be learned."""
+    """Write the report's observation [8]: gaps relative to the bird, all scaled to about [-1, 1]."""
     y = game.bird_y
     out[0] = y / HEIGHT
     out[1] = game.bird_speed / MAX_FALL_SPEED
@@ -198,7 +199,7 @@ def new_game() -> NDArray[np.void]:
 
 
 def seed_episode(game: NDArray[np.void], words: NDArray[np.uint64]) -> None:
-    """Give `game` a stream of its own (uint64 [4], see `streams.stream_words`) for the episode that the next reset starts."""
+    """Give `game` a stream of its own, uint64 [4] (see `streams.stream_words`), for its next episode."""
     game["legacy"] = 0
     game["stream"] = words
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import deque
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class GradientQueue:
         self._head = np.empty((_BLOCK, size), np.float32)  # being read
         self._tail = np.empty((_BLOCK, size), np.float32)  # being written
         self._read = self._head_filled = self._tail_filled = 0
-        self._spill: BinaryIO | None = None
+        self._spill: IO[bytes] | None = None
         self._spilled: deque[int] = deque()  # numbers of the blocks in the file, in order
         self._next_block = 0
 
@@ -50,21 +50,21 @@ class GradientQueue:
         """Return all waiting items, oldest first."""
         return list(self._items)
 
-    def write_gradients(self, file: BinaryIO) -> None:
+    def write_gradients(self, file: IO[bytes]) -> None:
         """Write all waiting gradients to `file` as raw float32, oldest first, a block at a time."""
         file.write(self._head[self._read : self._head_filled].tobytes())
         for number in self._spilled:
             file.write(self._read_block(number).tobytes())
         file.write(self._tail[: self._tail_filled].tobytes())
 
-    def restore(self, items: list[Any], file: BinaryIO) -> None:
+    def restore(self, items: list[Any], file: IO[bytes]) -> None:
         """Fill an empty queue with what `items` and `write_gradients` gave."""
         for item in items:
             self.append(item, np.frombuffer(file.read(4 * self._size), np.float32))
 
     def _spill_tail(self) -> None:
         if self._spill is None:
-            self._spill = tempfile.TemporaryFile(prefix="gradients-")
+            self._spill = tempfile.TemporaryFile(prefix="gradients-")  # noqa: SIM115, it lives as long as the queue
         self._spill.seek(self._next_block * self._tail.nbytes)
         self._spill.write(self._tail.data)
         self._spilled.append(self._next_block)

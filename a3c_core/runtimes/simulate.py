@@ -1,8 +1,8 @@
-"""The `simulate` runtime: the real learner on a virtual clock. N workers, one first-in-first-out master, one event queue.
+"""The `simulate` runtime: the real learner on a virtual clock. N workers, one FIFO master, one event queue.
 
-A worker pulls parameters and really plays with them at once; only the *time* that this takes is virtual, by the cost profile.
-Events happen in the order of their virtual time; at the same instant the master comes first, then workers by their id. Nothing
-depends on the real clock or on other processes, so that equal settings give equal bytes.
+A worker pulls parameters and really plays with them at once; only the *time* that this takes is virtual, by the cost
+profile. Events happen in the order of their virtual time; at the same instant the master comes first, then workers by
+their id. Nothing depends on the real clock or on other processes, so that equal settings give equal bytes.
 """
 
 import heapq
@@ -72,6 +72,11 @@ class Totals:
     last_arrival_s: float = 0.0
     staleness: Counter[int] = field(default_factory=Counter)  # gradients applied, by staleness
 
+    @property
+    def served(self) -> int:
+        """Gradients that the master has dealt with."""
+        return self.applied + self.rejected
+
 
 class Simulation:
     """One run in virtual time."""
@@ -124,7 +129,7 @@ class Simulation:
             self._arrive(self.seats[who])
         return True
 
-    # --- workers ---------------------------------------------------------------------------------------------------------
+    # Workers
 
     def _add_worker(self, at_s: float) -> None:
         worker = Worker(self.next_id, self.config.seed, self.engine)
@@ -134,7 +139,7 @@ class Simulation:
         self.next_id += 1
 
     def _begin(self, seat: Seat) -> None:
-        """Pull, play, and let the gradient arrive when all that is done; or leave, if there is nothing left to begin."""
+        """Pull, play, and let the gradient arrive when that is done; or leave, if nothing is left to begin."""
         if not seat.worker.in_episode:
             if seat.retiring or self.totals.episodes_begun == self.config.episodes:
                 del self.seats[seat.worker.id]
@@ -143,14 +148,12 @@ class Simulation:
             seat.episode_started_s = self.clock_s
         loaded = self._pull(seat)
         work = seat.worker.work(seat.held.parameters)
-        seat.delivery = Delivery(
-            seat.worker.id, seat.held.version, seat.episode_started_s, episode=work.episode
-        )
+        seat.delivery = Delivery(seat.worker.id, seat.held.version, seat.episode_started_s, episode=work.episode)
         seat.gradient = work.rollout.gradient
         self.totals.env_steps += work.rollout.env_steps
         self.playing += 1
         seconds = self.profile.cycle_s(work.rollout.env_steps, resets=work.began_episode, loads=loaded)
-        self._schedule(seconds, seat.worker.id, seat.worker.next_episode)
+        self._schedule(seconds, seat.worker.id, seat.worker.rollouts)
 
     def _pull(self, seat: Seat) -> bool:
         """Give the worker the parameters it can get now; return whether they are new to it."""
@@ -182,6 +185,7 @@ class Simulation:
             self._begin(seat)
 
     def _enqueue(self, seat: Seat) -> None:
+        assert seat.gradient is not None
         self.queue.append(seat.delivery, seat.gradient)
         seat.delivery = seat.gradient = None
         self.totals.queue_peak = max(self.totals.queue_peak, len(self.queue))
@@ -192,13 +196,13 @@ class Simulation:
         if not self._waits_for_apply:
             self._begin(seat)
 
-    # --- master ----------------------------------------------------------------------------------------------------------
+    # Master
 
     def _begin_update(self) -> None:
         delivery, gradient = self.queue.popleft()
         self.serving = delivery, gradient
         empty = sum(seat.slot is None for seat in self.seats.values()) if self._mailboxes else 0
-        self.totals.master_busy_s += self._schedule(self.profile.service_s(empty), MASTER, self.totals.sent)
+        self.totals.master_busy_s += self._schedule(self.profile.service_s(empty), MASTER, self.totals.served)
         if self.blocked:
             self._enqueue(self.seats[self.blocked.popleft()])
 
@@ -233,7 +237,7 @@ class Simulation:
         heapq.heappush(self.events, (self.clock_s + taken, who))
         return taken
 
-    # --- records and schedule ----------------------------------------------------------------------------------------------
+    # Records and schedule
 
     def _record(self, delivery: Delivery, status: Status, result: UpdateResult | None, staleness: int) -> None:
         episode = delivery.episode
@@ -283,7 +287,8 @@ class Simulation:
             return
         for _ in range(target - alive):
             self._add_worker(self.clock_s + self.profile.worker_start_s * self.profile.slowdown)
-        for seat in sorted(self.seats.values(), key=lambda seat: -seat.worker.id)[: alive - target]:
+        staying = [seat for seat in self.seats.values() if not seat.retiring]  # in the order of their ids
+        for seat in staying[target:]:
             seat.retiring = True
         self.changed_at = self.episodes, self.clock_s, self.totals.master_busy_s
 

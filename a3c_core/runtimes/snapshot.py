@@ -1,4 +1,4 @@
-"""A simulation as plain numbers and arrays, and back: a resumed run goes on to the same bytes as an uninterrupted one."""
+"""A simulation as plain numbers and arrays, and back: a resumed run goes on to the very same bytes."""
 
 from collections import Counter, deque
 from dataclasses import asdict
@@ -56,8 +56,8 @@ def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> 
 
 def delivery_from(saved: list[Any]) -> Delivery:
     """Return the delivery that JSON made a list of."""
-    *fields, episode = saved
-    return Delivery(*fields, Episode(*episode) if episode is not None else None)
+    delivery = Delivery(*saved)
+    return delivery._replace(episode=Episode(*delivery.episode) if delivery.episode else None)
 
 
 def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""What the engines are measured on: the same parameters and the same episodes for each of them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.engines import EngineName, make_engine
+from a3c_core.engines.base import Engine, Trajectory
+from a3c_core.models import DenseModel
+from a3c_core.optimizers import Optimizer
+from a3c_core.parameters import Vector
+
+SEED = 24
+EPISODES = 20  # in a course, played round and round
+TRAINING_EPISODES = 20_000  # after which a few birds in a hundred live for 5,000 steps
+
+
+@dataclass(frozen=True)
+class Course:
+    """Episodes of one length: their numbers, and the parameters that play them."""
+
+    name: str
+    parameters: Vector
+    episodes: list[int]
+    max_episode_steps: int
+
+    @cached_property
+    def trajectories(self) -> list[Trajectory]:
+        """What every engine plays here, step by step."""
+        engine = self.engine("compiled")
+        environment, played = engine.new_environment(), []
+        for episode in self.episodes:
+            environment.begin_episode(SEED, 0, episode)
+            played.append(engine.play(self.parameters, environment))
+        return played
+
+    def begun(self, name: EngineName) -> Any:
+        """Return an environment of the engine called `name` at the start of the first episode."""
+        environment = self.engine(name).new_environment()
+        environment.begin_episode(SEED, 0, self.episodes[0])
+        return environment
+
+    def engine(self, name: EngineName) -> Engine:
+        environment = EnvironmentConfig(max_episode_steps=self.max_episode_steps)
+        return make_engine(name, DenseModel(), environment, LearnerConfig())
+
+    def cut_to(self, env_steps: int) -> "Course":
+        """Return this course with each episode cut short."""
+        return Course(self.name, self.parameters, self.episodes, min(self.max_episode_steps, env_steps))
+
+
+def short_course() -> Course:
+    """Return episodes of about 60 steps: an untrained bird's."""
+    return Course("short", DenseModel().initial_parameters(SEED), list(range(EPISODES)), 5_000)
+
+
+def long_course() -> Course:
+    """Return episodes of about 5,000 steps: the longest of those that a bird plays after some seconds of training."""
+    every = Course("long", _trained(TRAINING_EPISODES), list(range(1_000)), 5_000)
+    lengths = [trajectory.env_steps for trajectory in every.trajectories]
+    longest = np.argsort(lengths, kind="stable")[-EPISODES:].tolist()
+    return Course("long", every.parameters, longest, every.max_episode_steps)
+
+
+def _trained(episodes: int) -> Vector:
+    """Return the parameters after training one worker for `episodes`."""
+    model = DenseModel()
+    engine = make_engine("compiled", model, EnvironmentConfig(), LearnerConfig())
+    environment, parameters = engine.new_environment(), model.initial_parameters(SEED)
+    optimizer = Optimizer(parameters.size)
+    for episode in range(episodes):
+        environment.begin_episode(SEED, 1, episode)
+        optimizer.apply(parameters, engine.rollout(parameters, environment).gradient)
+    return parameters
