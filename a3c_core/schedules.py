@@ -53,7 +53,7 @@ class Measured(NamedTuple):
     workers: int  # alive now
     mean_episode_s: float  # over the last `window` episodes; 0 before there are that many
     episodes_since_change: int
-    utilisation: float  # share of the master's time since the last change that it was busy
+    utilisation: float  # share of the time that the master was busy, over the last `window` episodes
     queue_length: int
 
 

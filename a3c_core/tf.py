@@ -1,6 +1,8 @@
-"""TensorFlow, imported late and quietly, with one thread per process, whatever the worker count."""
+"""TensorFlow, imported late, quietly, and with one thread per process: the same in every cell, however many workers."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 _CPU_LIMITS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
@@ -12,6 +14,20 @@ def import_tensorflow() -> Any:
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its sums differ from run to run in their last bits
     for name, value in _CPU_LIMITS.items():
         os.environ.setdefault(name, value)
-    import tensorflow as tf
+    with _stderr_silenced():
+        import tensorflow as tf
 
     return tf
+
+
+@contextlib.contextmanager
+def _stderr_silenced() -> Iterator[None]:
+    """Drop what C++ writes to stderr: as it loads, TensorFlow says that there is no GPU, whatever its log level."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -65,13 +65,15 @@ def test_saturation_is_where_the_two_meet():
 def test_queue_agrees_with_m_m_1():
     """Exponential cycles without waiting are Poisson arrivals; with exponential service the queue is M/M/1."""
     profile = UNIFORM.model_copy(update={"jitter": "exponential"})
-    _, records = run(5, 60_000, AT_ONCE, profile)
-    utilisation = 5 * 0.1
-    in_system_s = np.array([record.applied_s - record.finished_s for record in records[1000:]])
-    batches = in_system_s[: len(in_system_s) // 50 * 50].reshape(50, -1).mean(axis=1)  # batch means: they hardly correlate
-    error = batches.std(ddof=1) / math.sqrt(50)
-    assert abs(in_system_s.mean() - 0.1 / (1 - utilisation)) < 3 * error
-    assert error < 0.01
+    simulation, records = run(5, 30_000, AT_ONCE, profile)
+    service_s = simulation.totals.master_busy_s / len(records)  # as drawn; 0.1 was asked for
+    arrivals_per_s = len(records) / simulation.totals.last_arrival_s  # 5
+    expected_s = service_s / (1 - arrivals_per_s * service_s)
+    in_system_s = np.array([record.applied_s - record.finished_s for record in records])
+    batches = in_system_s.reshape(50, -1).mean(axis=1)  # long enough to hardly correlate
+    error_s = batches.std(ddof=1) / math.sqrt(50)
+    assert expected_s == pytest.approx(0.2, rel=0.05)
+    assert abs(in_system_s.mean() - expected_s) < 2.5 * error_s < 0.01
 
 
 def test_unbounded_queue_grows_and_drains():

@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
-    _add(subcommands, "engine", "steps per second: play, gradient and update of the engines, short and long episodes")
+    _add(subcommands, "engine", "steps per second: play, gradient, both, and both with Adam's update, for each engine")
     return parser
 
 
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _measurement(name: str) -> "Callable[[float], Results]":
-    """Return what measures; imported only now, because --help must not wait for a compiler, nor `env` for TensorFlow."""
+    """Return what measures, imported only now: --help need not wait for a compiler, nor `env` for TensorFlow."""
     if name == "engine":
         from a3c_core.benchmark.engine import measure_engine
 

@@ -15,7 +15,7 @@ from a3c_core.parameters import Vector
 
 SEED = 24
 EPISODES = 20  # in a course, played round and round
-TRAINING_EPISODES = 20_000  # after which a few birds in a hundred live for 5,000 steps
+TRAINING_EPISODES = 30_000  # after which some birds in a hundred live for 5,000 steps
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,14 @@ class Delivery(NamedTuple):
     episode: Episode | None = None  # if this gradient ends one
 
 
+class Moment(NamedTuple):
+    """When an episode was recorded, how long the master had worked by then, and how long the episode took."""
+
+    clock_s: float
+    master_busy_s: float
+    episode_s: float
+
+
 class Mail(NamedTuple):
     """Parameters of a version."""
 
@@ -102,8 +110,8 @@ class Simulation:
         self.serving: tuple[Delivery, Vector] | None = None
         self.playing = 0
         self.next_id = 0
-        self.episode_times: deque[float] = deque(maxlen=config.schedule.window)
-        self.changed_at = (0, 0.0, 0.0)  # episodes, clock and busy time at the last change of the worker count
+        self.window: deque[Moment] = deque(maxlen=config.schedule.window)  # the last recorded episodes
+        self.changed_at = 0  # episodes recorded when the worker count last changed
         self._on_episode = on_episode
         self._run = run
         self._span = config.span
@@ -272,7 +280,8 @@ class Simulation:
             )
         )
         self.episodes += 1
-        self.episode_times.append(delivery.arrived_s - delivery.started_s)
+        episode_s = delivery.arrived_s - delivery.started_s
+        self.window.append(Moment(self.clock_s, self.totals.master_busy_s, episode_s))
         self._follow_schedule()
 
     def _alive(self) -> int:
@@ -290,17 +299,17 @@ class Simulation:
         staying = [seat for seat in self.seats.values() if not seat.retiring]  # in the order of their ids
         for seat in staying[target:]:
             seat.retiring = True
-        self.changed_at = self.episodes, self.clock_s, self.totals.master_busy_s
+        self.changed_at = self.episodes
 
     def _measured(self, alive: int) -> Measured:
-        episodes, clock_s, busy_s = self.changed_at
-        full = len(self.episode_times) == self.episode_times.maxlen
-        elapsed_s = self.clock_s - clock_s
+        full = len(self.window) == self.window.maxlen
+        first, last = self.window[0], self.window[-1]
+        elapsed_s, busy_s = last.clock_s - first.clock_s, last.master_busy_s - first.master_busy_s
         return Measured(
             workers=alive,
-            mean_episode_s=sum(self.episode_times) / len(self.episode_times) if full else 0.0,
-            episodes_since_change=self.episodes - episodes,
-            utilisation=min(1.0, (self.totals.master_busy_s - busy_s) / elapsed_s) if elapsed_s > 0 else 0.0,
+            mean_episode_s=sum(moment.episode_s for moment in self.window) / len(self.window) if full else 0.0,
+            episodes_since_change=self.episodes - self.changed_at,
+            utilisation=min(1.0, busy_s / elapsed_s) if elapsed_s > 0 else 0.0,
             queue_length=len(self.queue),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.runtimes.simulate import Delivery, Mail, Seat, Simulation, Totals
+from a3c_core.runtimes.simulate import Delivery, Mail, Moment, Seat, Simulation, Totals
 from a3c_core.worker import Episode, Worker
 
 Arrays = dict[str, NDArray[Any]]
@@ -28,7 +28,7 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
         "next_id": s.next_id,
         "events": s.events,
         "blocked": list(s.blocked),
-        "episode_times": list(s.episode_times),
+        "window": list(s.window),
         "changed_at": s.changed_at,
         "totals": {**asdict(s.totals), "staleness": sorted(s.totals.staleness.items())},
         "seats": seats,
@@ -41,13 +41,11 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
 def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> None:
     """Bring a fresh simulation to the state that `take` saw, but for the queue's gradients."""
     s = simulation
-    for name in ("clock_s", "episodes", "overloaded", "playing", "next_id"):
+    for name in ("clock_s", "episodes", "overloaded", "playing", "next_id", "changed_at"):
         setattr(s, name, numbers[name])
     s.events = [(time_s, who) for time_s, who in numbers["events"]]
     s.blocked = deque(numbers["blocked"])
-    s.episode_times.extend(numbers["episode_times"])
-    episodes, clock_s, busy_s = numbers["changed_at"]
-    s.changed_at = episodes, clock_s, busy_s
+    s.window.extend(Moment(*moment) for moment in numbers["window"])
     s.totals = Totals(**{**numbers["totals"], "staleness": Counter(dict(numbers["totals"]["staleness"]))})
     s.seats = {saved["id"]: _restore_seat(s, saved, arrays) for saved in numbers["seats"]}
     if numbers["serving"] is not None:
