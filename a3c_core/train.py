@@ -9,6 +9,7 @@ from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile, load_profile
 from a3c_core.engines import make_engine
 from a3c_core.files import write_json
+from a3c_core.interrupts import deferred_interrupts
 from a3c_core.master import new_master
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
@@ -17,6 +18,7 @@ from a3c_core.runtimes.simulate import Simulation
 from a3c_core.summary import Outcome, RunSummary, summarise
 
 OnEpisode = Callable[[EpisodeRecord], None]
+RESULTS_VERSION = 1  # raise it whenever equal settings give other results than before
 _EVENTS_BETWEEN_LOOKS = 256  # at the real clock
 
 
@@ -52,10 +54,13 @@ class SimulatedRun:
             self.simulation.start()
 
     def finish(self) -> RunSummary:
-        """Play to the end."""
-        while self.advance(_EVENTS_BETWEEN_LOOKS):
-            if time.monotonic() - self._saved > self._config.checkpoint_s:
-                self.checkpoint()
+        """Play to the end; when interrupted, leave a checkpoint to go on from."""
+        with deferred_interrupts() as interruption:
+            while self.advance(_EVENTS_BETWEEN_LOOKS):
+                if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
+                    self.checkpoint()
+                if interruption.asked:
+                    raise KeyboardInterrupt
         simulation = self.simulation
         outcome: Outcome = "overloaded" if simulation.overloaded else "finished"
         self.checkpoint()

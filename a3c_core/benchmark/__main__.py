@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
-    _add(subcommands, "engine", "steps per second: play, gradient, both, and both with Adam's update, for each engine")
+    _add(subcommands, "engine", "steps per second: play, gradient, both, and all with Adam's update, for each engine")
     return parser
 
 

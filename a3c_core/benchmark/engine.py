@@ -1,4 +1,4 @@
-"""Steps per second of the engines, on short and long episodes: play, gradient, both, and both with the update."""
+"""Steps per second of the engines, on short and long episodes: play, gradient, both, and all with the update."""
 
 import time
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def measure_engine(seconds: float) -> Results:
 def _measure_course(course: Course, name: EngineName, update: Update, seconds: float) -> dict[str, Rate]:
     """Return the rate of each part of the work."""
     if name == REFERENCE:
-        course = course.cut_to(max(100, int(seconds * REPORT_STEPS_PER_S)))
+        course = course.cut_to(max(20, int(seconds * REPORT_STEPS_PER_S)))
     return {part: _measure(task, seconds) for part, task in _tasks(course, name, update).items()}
 
 
@@ -76,7 +76,7 @@ def _tasks(course: Course, name: EngineName, update: Update) -> dict[str, Task]:
     brief = course.cut_to(20)  # loads and compiles everything
     engine.gradient(parameters, brief.trajectories[0])
     engine.rollout(parameters, brief.begun(name))
-    return {"play": play, "gradient": gradient, "both": rollout, "both + update": everything}
+    return {"play": play, "gradient": gradient, "both": rollout, "all": everything}
 
 
 def _measure(task: Task, seconds: float) -> Rate:
@@ -90,12 +90,12 @@ def _measure(task: Task, seconds: float) -> Rate:
 
 
 def _rows(what: str, rates: dict[EngineName, Rate]) -> list[Row]:
-    """Return a row per engine, noting how long its episodes were."""
+    """Return a row per engine, noting how long its episodes were (the same for `compiled` and `tensorflow`)."""
     rows = []
     for name, rate in rates.items():
-        note = f"{rate.mean_env_steps:,.0f} steps"
+        note = f"episodes of {rate.mean_env_steps:,.0f} steps"
         if name == "compiled":
-            note += f", {rate.per_second / rates['tensorflow'].per_second:,.1f} x tensorflow"
+            note = f"{rate.per_second / rates['tensorflow'].per_second:,.1f} x tensorflow"
         rows.append(Row(f"{what}, {name}", rate.per_second, note, reference=f"{what}, {REFERENCE}"))
     return rows
 

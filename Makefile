@@ -1,0 +1,48 @@
+# Needs only Python 3.11+ (as PYTHON), make and a package index. `make help` lists what there is to do.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench ui notebooks clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## an environment of its own in .venv, from the lock
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make setup PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
+	$(VENV)/bin/uv pip install --quiet --python $(RUN) -r requirements.lock
+	@touch $@
+
+demo: setup  ## a small real sweep in virtual time, its picture and its report
+	$(RUN) run_sweep.py --grid quick
+	$(RUN) -m analysis.report results/quick
+	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
+
+test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
+	$(RUN) -m pytest $(TESTS)
+
+check: setup  ## ruff and mypy
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+bench: setup  ## speed of the game, the engines and the runtimes
+	$(RUN) -m a3c_core.benchmark env
+	$(RUN) -m a3c_core.benchmark engine
+
+ui: setup  ## MLflow's user interface on 127.0.0.1:5000
+	$(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
+
+notebooks: setup  ## run the notebooks in analysis/ on results/report
+	$(RUN) -m analysis.notebooks
+
+clean:  ## remove the environment and all caches, but no results
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

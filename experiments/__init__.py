@@ -1,0 +1,1 @@
+"""Sweeps: a grid file becomes cells, cells become results, and MLflow shows them."""

@@ -1,0 +1,48 @@
+"""pyproject.toml, requirements.lock and environment.yml must agree, and the lock must name versions only."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parent.parent
+PIN = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9.+!]+)(?: ; (?P<marker>[^#]+))?")
+
+
+def locked() -> dict[str, set[str]]:
+    """Return {package: versions}; a package may have one version per Python."""
+    versions: dict[str, set[str]] = {}
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        pin = PIN.fullmatch(line)
+        assert pin, f"not a plain pin: {line}"
+        versions.setdefault(pin["name"], set()).add(pin["version"])
+    return versions
+
+
+def declared() -> dict[str, str]:
+    """Return {package: lowest version} of pyproject.toml, development tools included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = project["dependencies"] + project["optional-dependencies"]["dev"]
+    return dict(requirement.split(">=") for requirement in requirements)
+
+
+def as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def test_lock_holds_every_dependency_at_an_allowed_version():
+    versions = locked()
+    for name, lowest in declared().items():
+        assert name in versions, f"{name} is not locked"
+        assert all(as_numbers(version) >= as_numbers(lowest) for version in versions[name])
+
+
+def test_environment_yml_has_the_same_packages_and_versions():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    *pins, real_game = environment["dependencies"][-1]["pip"]
+    assert real_game.startswith("ple @ git+")
+    conda = dict(pin.split("==") for pin in pins)
+    assert conda.keys() == declared().keys()
+    versions = locked()
+    assert all(version in versions[name] for name, version in conda.items())
