@@ -46,6 +46,9 @@ class LearnerConfig(Section):
 class ExchangeConfig(Section):
     """How workers and master hand gradients and parameters to each other. The report had the first of each."""
 
+    transport: Literal["shared", "queue", "hogwild"] = Field(
+        "shared", description="real runtimes: shared memory, pickled messages with mailboxes (the report), or no master"
+    )
     channel: Literal["mailbox", "latest"] = Field(
         "latest", description="mailbox: one slot per worker, filled only when empty, so that a model may be old"
     )
@@ -67,12 +70,15 @@ class RunConfig(Section):
     workers: str = Field("10", description="10, 10->20 or auto")
     episodes: int = Field(100_000, ge=1, description="episodes to play, over all workers")
     seed: int = Field(0, ge=0)
-    runtime: Literal["simulate"] = "simulate"
+    runtime: Literal["simulate", "processes", "threads"] = "simulate"
     engine: Literal["compiled", "tensorflow", "report"] = "compiled"
     model: Literal["dense"] = "dense"
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
     update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
+    gpus: tuple[int, ...] = Field((), description="GPUs that workers use in turn; empty: none")
+    restarts: int = Field(100, ge=0, description="lost workers that are replaced before the run is given up")
+    worker_limit_s: float = Field(600.0, gt=0, description="a worker that delivers nothing for so long is replaced")
     checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: LearnerConfig = LearnerConfig()

@@ -14,12 +14,13 @@ _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
 _KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
 _SCRAMBLING_KEY = np.array([0x3EC8F720, 0x02461E29], np.uint64)  # TensorFlow's, for turning a seed into a key
 _LOW = np.uint64(0xFFFFFFFF)
+_SEEDS = 2**31 - 2  # Keras takes a seed modulo this
 
 
 def glorot_uniform(shape: tuple[int, int], seed: int) -> NDArray[np.float32]:
     """Return what `keras.initializers.GlorotUniform(seed)` draws for a dense kernel of `shape`."""
     limit = math.sqrt(6.0 / sum(shape))
-    words = _stateless_words(seed, math.prod(shape))
+    words = _stateless_words(seed % _SEEDS, math.prod(shape))
     mantissas = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
     uniforms = mantissas.view(np.float32) - np.float32(1.0)
     low, high = np.float32(-limit), np.float32(limit)
@@ -28,7 +29,7 @@ def glorot_uniform(shape: tuple[int, int], seed: int) -> NDArray[np.float32]:
 
 def _stateless_words(seed: int, count: int) -> NDArray[np.uint32]:
     """Return uint32 [count]: TensorFlow's stateless stream for the seed pair (seed, 0)."""
-    seed_counter = np.array([[seed & 0xFFFFFFFF, seed >> 32, 0, 0]], np.uint64)
+    seed_counter = np.array([[seed, 0, 0, 0]], np.uint64)
     mixed = _philox(seed_counter, _SCRAMBLING_KEY)[0]
     blocks = -(-count // 4)
     counters = np.zeros((blocks, 4), np.uint64)

@@ -26,12 +26,16 @@ class Master:
 def new_master(config: RunConfig) -> Master:
     """Return a master with the run's initial parameters."""
     parameters = MODELS[config.model]().initial_parameters(config.seed)
+    return Master(parameters, new_optimizer(config, parameters.size))
+
+
+def new_optimizer(config: RunConfig, size: int) -> Optimizer:
+    """Return the run's optimizer for `size` parameters."""
     learner = config.learner
-    optimizer = Optimizer(
-        parameters.size,
+    return Optimizer(
+        size,
         learner.optimizer,
         learner.learning_rate,
         anneal_over=config.episodes if learner.anneal else None,
         clip_norm=learner.clip_norm,
     )
-    return Master(parameters, optimizer)

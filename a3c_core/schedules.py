@@ -29,6 +29,9 @@ class ScheduleConfig(Section):
     further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report), 20 (slides)")
     window: int = Field(100, ge=1, description="episodes over which the mean is taken")
     spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000, but 0 (slides)")
+    clock: Literal["profile", "wall"] = Field(
+        "profile", description="real runtimes: seconds that an episode would cost by the profile, or that it took here"
+    )
     auto_min: int = Field(1, ge=1)
     auto_max: int = Field(40, ge=1)
     auto_utilisation: float = Field(0.8, gt=0, lt=1, description="how busy `auto` wants the master to be")

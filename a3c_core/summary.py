@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from a3c_core.costs import CostProfile
-from a3c_core.runtimes.simulate import Totals
+from a3c_core.runtimes.ledger import Totals
 
 Outcome = Literal["finished", "overloaded", "interrupted"]
 
@@ -36,6 +36,7 @@ class RunSummary(NamedTuple):
     gradients_sent: int
     gradients_dropped: int
     gradients_rejected: int
+    gradients_lost: int  # with their worker
     crashes: int
     saturation_workers_first_tenth: float  # predicted N*, from the costs and the length of episodes then
     saturation_workers_last_tenth: float
@@ -67,7 +68,8 @@ def summarise(
         gradients_sent=totals.sent,
         gradients_dropped=totals.dropped,
         gradients_rejected=totals.rejected,
-        crashes=0,
+        gradients_lost=totals.lost,
+        crashes=totals.crashes,
         saturation_workers_first_tenth=profile.saturation_workers(_mean(steps[:tenth])),
         saturation_workers_last_tenth=profile.saturation_workers(_mean(steps[-tenth:])),
     )

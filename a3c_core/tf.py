@@ -8,6 +8,11 @@ from typing import Any
 _CPU_LIMITS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
+def limit_gpus(gpus: tuple[int, ...], worker: int) -> None:
+    """Show TensorFlow one of `gpus`, in turn by worker, or none; this must come before its import."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(gpus[worker % len(gpus)]) if gpus else "-1"
+
+
 def import_tensorflow() -> Any:
     """Return the module `tensorflow`; limits only hold because they are set before the first import."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -17,6 +22,8 @@ def import_tensorflow() -> Any:
     with _stderr_silenced():
         import tensorflow as tf
 
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)  # else the first process takes all of a GPU's memory
     return tf
 
 

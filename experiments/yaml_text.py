@@ -25,15 +25,15 @@ class NotYaml(ValueError):
 class _Loader(yaml.SafeLoader):
     """SafeLoader with fewer kinds of scalars and without aliases."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
-
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise NotYaml(f"line {self.peek_event().start_mark.line + 1}: aliases (*name) are not supported")
         return super().compose_node(parent, index)
 
 
+_PLAIN = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _DIGITS = list("-+.0123456789")
+_Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -70,6 +70,8 @@ def read_scalar(text: str) -> Any:
 
 def _construct(loader: _Loader, node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
     lines.setdefault(path, node.start_mark.line + 1)
+    if not isinstance(node, yaml.ScalarNode) and node.tag not in _PLAIN:
+        raise NotYaml(f"line {node.start_mark.line + 1}: the tag {node.tag} is not supported")
     if isinstance(node, yaml.MappingNode):
         return _mapping(loader, node, path, lines)
     if isinstance(node, yaml.SequenceNode):

@@ -38,7 +38,7 @@ def run(directory: Path, cell: dict[str, Any], status: str | None = None) -> Non
 
 def write_metadata(where: Path, status: str, **more: Any) -> None:
     """Write metadata.json of a cell."""
-    base = {"git_commit": COMMIT, "git_dirty": False, "versions": {"python": "3.11"}, "host_cores": 2, "reason": None}
+    base = {"commit": COMMIT, "dirty": False, "versions": {"python": "3.11"}, "cores": 2, "reason": None}
     write_json(where / "metadata.json", {**base, "status": status, "oversubscribed": False, **more})
 
 

@@ -6,43 +6,23 @@ their id. Nothing depends on the real clock or on other processes, so that equal
 """
 
 import heapq
-from collections import Counter, deque
+import math
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
 from a3c_core.engines.base import Engine
 from a3c_core.master import Master
-from a3c_core.optimizers import UpdateResult
 from a3c_core.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtimes.gradient_queue import GradientQueue
-from a3c_core.schedules import Measured, target_workers
-from a3c_core.worker import Episode, Worker
+from a3c_core.runtimes.ledger import Delivery, Ledger, Totals
+from a3c_core.worker import Worker
 
 MASTER = -1  # its place among the ids of workers
-_NOT_A_TIME = float("nan")
-
-
-class Delivery(NamedTuple):
-    """What travels with a gradient."""
-
-    worker: int
-    version_pulled: int
-    started_s: float  # of the episode
-    arrived_s: float = 0.0
-    queue_length: int = 0  # that it found
-    episode: Episode | None = None  # if this gradient ends one
-
-
-class Moment(NamedTuple):
-    """When an episode was recorded, how long the master had worked by then, and how long the episode took."""
-
-    clock_s: float
-    master_busy_s: float
-    episode_s: float
 
 
 class Mail(NamedTuple):
@@ -65,27 +45,6 @@ class Seat:
     retiring: bool = False
 
 
-@dataclass
-class Totals:
-    """What happened so far, over all gradients."""
-
-    episodes_begun: int = 0
-    env_steps: int = 0
-    sent: int = 0
-    applied: int = 0
-    dropped: int = 0
-    rejected: int = 0
-    queue_peak: int = 0
-    master_busy_s: float = 0.0
-    last_arrival_s: float = 0.0
-    staleness: Counter[int] = field(default_factory=Counter)  # gradients applied, by staleness
-
-    @property
-    def served(self) -> int:
-        """Gradients that the master has dealt with."""
-        return self.applied + self.rejected
-
-
 class Simulation:
     """One run in virtual time."""
 
@@ -100,8 +59,7 @@ class Simulation:
     ):
         self.config, self.profile, self.engine, self.master = config, profile, engine, master
         self.clock_s = 0.0
-        self.totals = Totals()
-        self.episodes = 0  # recorded
+        self.ledger = Ledger(config, on_episode, run)
         self.overloaded = False
         self.seats: dict[int, Seat] = {}
         self.events: list[tuple[float, int]] = []  # heap of (time, worker or MASTER)
@@ -110,10 +68,6 @@ class Simulation:
         self.serving: tuple[Delivery, Vector] | None = None
         self.playing = 0
         self.next_id = 0
-        self.window: deque[Moment] = deque(maxlen=config.schedule.window)  # the last recorded episodes
-        self.changed_at = 0  # episodes recorded when the worker count last changed
-        self._on_episode = on_episode
-        self._run = run
         self._span = config.span
         self._mailboxes = config.exchange.channel == "mailbox"
         self._waits_for_apply = config.exchange.pull == "after_apply"
@@ -122,6 +76,11 @@ class Simulation:
         """Seat the first workers; their start-up time lies before the clock's zero."""
         for _ in range(self._span.start):
             self._add_worker(0.0)
+
+    @property
+    def totals(self) -> Totals:
+        """What happened so far."""
+        return self.ledger.totals
 
     def step(self) -> bool:
         """Let the next event happen; return whether there was one."""
@@ -187,8 +146,7 @@ class Simulation:
         elif exchange.queue == "bounded":
             self.blocked.append(seat.worker.id)
         else:
-            self.totals.dropped += 1
-            self._record(seat.delivery, "dropped", None, 0)
+            self._enter(seat.delivery, "dropped")
             seat.delivery = seat.gradient = None
             self._begin(seat)
 
@@ -219,14 +177,9 @@ class Simulation:
         (delivery, gradient), self.serving = self.serving, None
         staleness = self.master.version - delivery.version_pulled
         result = self.master.apply(gradient)
-        if result.applied:
-            self.totals.applied += 1
-            self.totals.staleness[staleness] += 1
-        else:
-            self.totals.rejected += 1
         if self._mailboxes:
             self._fill_mailboxes()
-        self._record(delivery, "applied" if result.applied else "rejected", result, staleness)
+        self._enter(delivery, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
         if self._waits_for_apply:
             self._begin(self.seats[delivery.worker])
         if len(self.queue):
@@ -245,77 +198,26 @@ class Simulation:
         heapq.heappush(self.events, (self.clock_s + taken, who))
         return taken
 
-    # Records and schedule
-
-    def _record(self, delivery: Delivery, status: Status, result: UpdateResult | None, staleness: int) -> None:
-        episode = delivery.episode
-        if episode is None:
-            return
-        waited_s = max(0.0, self.clock_s - delivery.arrived_s)
-        self._on_episode(
-            EpisodeRecord(
-                run=self._run,
-                episode=self.episodes,
-                worker=delivery.worker,
-                worker_episode=episode.number,
-                workers_alive=self._alive(),
-                score=episode.score,
-                return_=episode.reward,
-                steps=episode.steps,
-                truncated=episode.truncated,
-                started_s=delivery.started_s,
-                finished_s=delivery.arrived_s,
-                applied_s=self.clock_s,
-                wall_s=_NOT_A_TIME,
-                version_pulled=delivery.version_pulled,
-                version_applied=self.master.version,
-                staleness=staleness,
-                queue_length=delivery.queue_length,
-                queue_wait_s=waited_s,
-                master_busy_s=self.totals.master_busy_s,
-                loss=episode.loss,
-                entropy=episode.entropy,
-                gradient_norm=result.gradient_norm if result else _NOT_A_TIME,
-                status=status,
-            )
-        )
-        self.episodes += 1
-        episode_s = delivery.arrived_s - delivery.started_s
-        self.window.append(Moment(self.clock_s, self.totals.master_busy_s, episode_s))
-        self._follow_schedule()
+    # Both
 
     def _alive(self) -> int:
         return sum(not seat.retiring for seat in self.seats.values())
 
-    def _follow_schedule(self) -> None:
-        if self._span.start == self._span.end:
-            return
+    def _enter(self, delivery: Delivery, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
+        """Write down what became of a gradient, then let the schedule have its way."""
         alive = self._alive()
-        target = target_workers(self._span, self.config.schedule, self._measured(alive))
-        if target == alive:
+        self.ledger.enter(delivery, status, self.clock_s, alive, self.master.version, staleness, gradient_norm)
+        if delivery.episode is None:
             return
+        target = self.ledger.target_workers(alive, len(self.queue))
         for _ in range(target - alive):
             self._add_worker(self.clock_s + self.profile.worker_start_s * self.profile.slowdown)
         staying = [seat for seat in self.seats.values() if not seat.retiring]  # in the order of their ids
         for seat in staying[target:]:
             seat.retiring = True
-        self.changed_at = self.episodes
-
-    def _measured(self, alive: int) -> Measured:
-        full = len(self.window) == self.window.maxlen
-        first, last = self.window[0], self.window[-1]
-        elapsed_s, busy_s = last.clock_s - first.clock_s, last.master_busy_s - first.master_busy_s
-        return Measured(
-            workers=alive,
-            mean_episode_s=sum(moment.episode_s for moment in self.window) / len(self.window) if full else 0.0,
-            episodes_since_change=self.episodes - self.changed_at,
-            utilisation=min(1.0, busy_s / elapsed_s) if elapsed_s > 0 else 0.0,
-            queue_length=len(self.queue),
-        )
 
     def _abandon_queue(self) -> None:
         """Record what still waits when an overloaded run ends."""
         while len(self.queue):
             delivery, _ = self.queue.popleft()
-            self.totals.dropped += 1
-            self._record(delivery, "dropped", None, 0)
+            self._enter(delivery, "dropped")

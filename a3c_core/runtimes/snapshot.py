@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.runtimes.simulate import Delivery, Mail, Moment, Seat, Simulation, Totals
+from a3c_core.runtimes.ledger import Delivery, Ledger, Moment, Totals
+from a3c_core.runtimes.simulate import Mail, Seat, Simulation
 from a3c_core.worker import Episode, Worker
 
 Arrays = dict[str, NDArray[Any]]
@@ -22,15 +23,12 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
         arrays["serving"] = s.serving[1]
     numbers = {
         "clock_s": s.clock_s,
-        "episodes": s.episodes,
         "overloaded": s.overloaded,
         "playing": s.playing,
         "next_id": s.next_id,
         "events": s.events,
         "blocked": list(s.blocked),
-        "window": list(s.window),
-        "changed_at": s.changed_at,
-        "totals": {**asdict(s.totals), "staleness": sorted(s.totals.staleness.items())},
+        "ledger": take_ledger(s.ledger),
         "seats": seats,
         "queue": s.queue.items(),
         "serving": s.serving[0] if s.serving else None,
@@ -41,15 +39,32 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
 def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> None:
     """Bring a fresh simulation to the state that `take` saw, but for the queue's gradients."""
     s = simulation
-    for name in ("clock_s", "episodes", "overloaded", "playing", "next_id", "changed_at"):
+    for name in ("clock_s", "overloaded", "playing", "next_id"):
         setattr(s, name, numbers[name])
     s.events = [(time_s, who) for time_s, who in numbers["events"]]
     s.blocked = deque(numbers["blocked"])
-    s.window.extend(Moment(*moment) for moment in numbers["window"])
-    s.totals = Totals(**{**numbers["totals"], "staleness": Counter(dict(numbers["totals"]["staleness"]))})
+    restore_ledger(s.ledger, numbers["ledger"])
     s.seats = {saved["id"]: _restore_seat(s, saved, arrays) for saved in numbers["seats"]}
     if numbers["serving"] is not None:
         s.serving = delivery_from(numbers["serving"]), arrays["serving"]
+
+
+def take_ledger(ledger: Ledger) -> dict[str, Any]:
+    """Return the ledger as numbers for JSON."""
+    totals = {**asdict(ledger.totals), "staleness": sorted(ledger.totals.staleness.items())}
+    return {
+        "totals": totals,
+        "episodes": ledger.episodes,
+        "window": list(ledger.window),
+        "changed_at": ledger.changed_at,
+    }
+
+
+def restore_ledger(ledger: Ledger, numbers: dict[str, Any]) -> None:
+    """Bring a fresh ledger to the state that `take_ledger` saw."""
+    ledger.totals = Totals(**{**numbers["totals"], "staleness": Counter(dict(numbers["totals"]["staleness"]))})
+    ledger.episodes, ledger.changed_at = numbers["episodes"], numbers["changed_at"]
+    ledger.window.extend(Moment(*moment) for moment in numbers["window"])
 
 
 def delivery_from(saved: list[Any]) -> Delivery:

@@ -1,0 +1,143 @@
+"""What every runtime writes down: totals, one record per episode, and what the schedule may know."""
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from a3c_core.config import RunConfig
+from a3c_core.records import EpisodeRecord, Status
+from a3c_core.schedules import Measured, target_workers
+from a3c_core.worker import Episode
+
+
+class Delivery(NamedTuple):
+    """What travels with a gradient. Times are those of the run's clock."""
+
+    worker: int
+    version_pulled: int
+    started_s: float  # of the episode
+    arrived_s: float = 0.0
+    queue_length: int = 0  # that it found
+    episode: Episode | None = None  # if this gradient ends one
+
+
+class Moment(NamedTuple):
+    """When an episode was recorded, how long the master had worked by then, and how long the episode took."""
+
+    clock_s: float
+    master_busy_s: float
+    episode_s: float
+
+
+@dataclass
+class Totals:
+    """What happened so far, over all gradients."""
+
+    episodes_begun: int = 0
+    env_steps: int = 0
+    sent: int = 0
+    applied: int = 0
+    dropped: int = 0
+    rejected: int = 0
+    lost: int = 0  # with their worker
+    crashes: int = 0
+    queue_peak: int = 0
+    master_busy_s: float = 0.0
+    last_arrival_s: float = 0.0
+    staleness: Counter[int] = field(default_factory=Counter)  # gradients applied, by staleness
+
+    @property
+    def served(self) -> int:
+        """Gradients that the master has dealt with."""
+        return self.applied + self.rejected
+
+    def count(self, status: Status, staleness: int) -> None:
+        """Count one gradient by what became of it."""
+        setattr(self, status, getattr(self, status) + 1)
+        if status == "applied":
+            self.staleness[staleness] += 1
+
+
+class Ledger:
+    """Counts gradients, makes episodes' records, and asks the schedule how many workers there should be."""
+
+    def __init__(self, config: RunConfig, on_episode: Callable[[EpisodeRecord], None], run: str):
+        self.totals = Totals()
+        self.episodes = 0  # recorded
+        self.window: deque[Moment] = deque(maxlen=config.schedule.window)  # the last recorded episodes
+        self.changed_at = 0  # episodes recorded when the worker count last changed
+        self._schedule = config.schedule
+        self._span = config.span
+        self._on_episode = on_episode
+        self._run = run
+
+    def enter(
+        self,
+        delivery: Delivery,
+        status: Status,
+        clock_s: float,
+        alive: int,
+        version: int,
+        staleness: int = 0,
+        gradient_norm: float = math.nan,
+        wall_s: float = math.nan,
+        episode_s: float | None = None,
+    ) -> None:
+        """Enter one gradient that the master has dealt with; if it ends an episode, make its record.
+
+        `episode_s`: the episode's length for the schedule, where that is not its length on the run's clock.
+        """
+        self.totals.count(status, staleness)
+        episode = delivery.episode
+        if episode is None:
+            return
+        record = EpisodeRecord(
+            run=self._run,
+            episode=self.episodes,
+            worker=delivery.worker,
+            worker_episode=episode.number,
+            workers_alive=alive,
+            score=episode.score,
+            return_=episode.reward,
+            steps=episode.steps,
+            truncated=episode.truncated,
+            started_s=delivery.started_s,
+            finished_s=delivery.arrived_s,
+            applied_s=clock_s,
+            wall_s=wall_s,
+            version_pulled=delivery.version_pulled,
+            version_applied=version,
+            staleness=staleness,
+            queue_length=delivery.queue_length,
+            queue_wait_s=clock_s - delivery.arrived_s,
+            master_busy_s=self.totals.master_busy_s,
+            loss=episode.loss,
+            entropy=episode.entropy,
+            gradient_norm=gradient_norm,
+            status=status,
+        )
+        self.episodes += 1
+        length_s = delivery.arrived_s - delivery.started_s if episode_s is None else episode_s
+        self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
+        self._on_episode(record)
+
+    def target_workers(self, alive: int, queue_length: int) -> int:
+        """Return how many workers the schedule wants now; a change is remembered."""
+        if self._span.start == self._span.end or not self.window:
+            return alive
+        full = len(self.window) == self.window.maxlen
+        first, last = self.window[0], self.window[-1]
+        elapsed_s, busy_s = last.clock_s - first.clock_s, last.master_busy_s - first.master_busy_s
+        measured = Measured(
+            workers=alive,
+            mean_episode_s=sum(moment.episode_s for moment in self.window) / len(self.window) if full else 0.0,
+            episodes_since_change=self.episodes - self.changed_at,
+            utilisation=min(1.0, busy_s / elapsed_s) if elapsed_s > 0 else 0.0,
+            queue_length=queue_length,
+        )
+        target = target_workers(self._span, self._schedule, measured)
+        if target != alive:
+            self.changed_at = self.episodes
+        return target

@@ -1,0 +1,164 @@
+"""The worker's end of the line to the master: pull parameters, deliver gradients, wait without polling.
+
+`SharedLine` and `QueueLine` differ in how the numbers travel: through shared memory, or as the report sent them, as
+pickled messages through a pipe, with a one-slot mailbox for models. `HogwildLine` has no master to deliver to (Recht
+et al. 2011; Mnih et al. 2016): it updates the shared parameters itself, without a lock.
+"""
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from a3c_core.config import RunConfig
+from a3c_core.master import new_optimizer
+from a3c_core.parameters import Vector
+from a3c_core.runtimes.shared_memory import MESSAGE, RING_SLOTS, SharedArrays
+from a3c_core.worker import Work
+
+_WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
+
+
+class Stopped(Exception):
+    """The master wants this worker to leave."""
+
+
+class SharedLine:
+    """Parameters from the latest buffer, gradients into a ring of shared slots."""
+
+    def __init__(self, config: RunConfig, lane: int, arrays: SharedArrays, doorbell: int, wake: int):
+        """`doorbell`: descriptor whose other end wakes the master; `wake`: one whose other end the master writes to."""
+        self._arrays = arrays
+        self._lane = arrays.lanes[lane]
+        self._lane_number = lane
+        self._doorbell, self._wake = doorbell, wake
+        self._poll = select.poll()
+        self._poll.register(wake, select.POLLIN)
+        self._parameters = np.empty(arrays.parameters.shape[1], np.float32)
+        exchange = config.exchange
+        self._until_applied = exchange.pull == "after_apply"
+        self._until_accepted = exchange.queue == "bounded"
+
+    def announce(self) -> None:
+        """Say that this worker is up."""
+        self._lane["ready"] = 1
+        self._ring()
+
+    def await_grant(self, episode: int) -> None:
+        """Wait until the episode of this number may begin."""
+        self._wait(lambda: self._lane["granted"] > episode)
+        if self._lane["stop"]:
+            raise Stopped
+
+    def pull(self) -> tuple[int, Vector]:
+        """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
+        began = time.monotonic()
+        version = self._take_parameters()
+        self._lane["pull_s"] += time.monotonic() - began
+        return version, self._parameters
+
+    def deliver(self, work: Work, version: int, started_s: float) -> None:
+        """Hand over one gradient and what is known of its episode; wait where the exchange's settings say so."""
+        lane = self._lane
+        self._wait(lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
+        message = np.zeros((), MESSAGE)
+        _describe(message, work, version, started_s)
+        self._hand_over(message, work.rollout.gradient)
+        if self._until_applied:
+            self._wait(lambda: lane["served"] == lane["sent"])
+        elif self._until_accepted:
+            self._wait(lambda: lane["accepted"] == lane["sent"])
+
+    def _take_parameters(self) -> int:
+        return self._arrays.read_latest(self._parameters)
+
+    def _hand_over(self, message: Any, gradient: Vector) -> None:
+        self._arrays.gradients[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = gradient
+        self._put(message)
+
+    def _put(self, message: Any) -> None:
+        self._arrays.messages[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = message
+        self._lane["sent"] += 1  # last: only now is the slot the master's
+        self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # full: the master has been rung for long enough
+            os.write(self._doorbell, b"!")
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        if condition():
+            return
+        began = time.monotonic()
+        lane = self._lane
+        lane["waiting"] = 1
+        while not condition() and not lane["stop"]:
+            if self._poll.poll(_WAKE_LIMIT_S * 1000):
+                os.read(self._wake, 4096)
+        lane["waiting"] = 0
+        lane["wait_s"] += time.monotonic() - began
+
+
+class QueueLine(SharedLine):
+    """The report's way: gradients as pickled messages, models from a mailbox with one slot."""
+
+    def __init__(self, *line: Any, gradients: Connection, mailbox: Connection):
+        super().__init__(*line)
+        self._gradients, self._mailbox = gradients, mailbox
+        self._version = -1
+
+    def _take_parameters(self) -> int:
+        lane = self._lane
+        if self._version < 0:
+            self._wait(lambda: lane["mail_sent"] > lane["mail_taken"])  # the first model; later ones are not waited for
+        if lane["mail_sent"] > lane["mail_taken"]:
+            self._version, self._parameters = self._mailbox.recv()
+            lane["mail_taken"] += 1
+        return self._version
+
+    def _hand_over(self, message: Any, gradient: Vector) -> None:
+        self._lane["sent"] += 1  # first: a large gradient only fits through the pipe while the master reads
+        self._ring()
+        self._gradients.send((message.tobytes(), gradient))
+
+
+class HogwildLine(SharedLine):
+    """No master: parameters and the optimizer's averages are shared, and everyone updates them without a lock."""
+
+    def __init__(self, config: RunConfig, *line: Any):
+        super().__init__(config, *line)
+        self._until_applied = self._until_accepted = False
+        self._optimizer = new_optimizer(config, self._parameters.size)
+        self._optimizer.slots = self._arrays.slots
+
+    def _take_parameters(self) -> int:
+        self._parameters[:] = self._arrays.parameters[0]  # perhaps amid another's update: that is the point
+        return self._version()
+
+    def _hand_over(self, message: Any, gradient: Vector) -> None:
+        began_s = time.monotonic()
+        self._optimizer.updates = self._version()
+        result = self._optimizer.apply(self._arrays.parameters[0], gradient)
+        self._lane["updates"] += result.applied
+        message["rejected"], message["gradient_norm"] = not result.applied, result.gradient_norm
+        message["version_applied"] = self._version()
+        self._lane["apply_s"] += time.monotonic() - began_s
+        self._put(message)
+
+    def _version(self) -> int:
+        return int(self._arrays.lanes["updates"].sum())
+
+
+def _describe(message: Any, work: Work, version: int, started_s: float) -> None:
+    message["version_pulled"] = version
+    message["started_s"], message["finished_s"] = started_s, time.monotonic()
+    message["rollout_steps"] = work.rollout.env_steps
+    if work.episode is not None:
+        episode = work.episode
+        message["ends_episode"], message["truncated"] = 1, episode.truncated
+        message["episode"], message["score"], message["steps"] = episode.number, episode.score, episode.steps
+        message["reward"], message["loss"], message["entropy"] = episode.reward, episode.loss, episode.entropy

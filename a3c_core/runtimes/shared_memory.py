@@ -1,0 +1,148 @@
+"""Memory that processes share and that can't be left behind: a file without a name, gone with its last user."""
+
+import math
+import mmap
+import multiprocessing.reduction
+import os
+import tempfile
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.parameters import Vector
+
+MESSAGE = np.dtype(
+    [
+        ("version_pulled", "i8"),
+        ("version_applied", "i8"),  # only without a master: the version that the worker itself made
+        ("started_s", "f8"),  # of the episode; monotonic clock, which all processes of a machine share
+        ("finished_s", "f8"),
+        ("gradient_norm", "f8"),  # only without a master
+        ("reward", "f8"),
+        ("loss", "f8"),
+        ("entropy", "f8"),
+        ("episode", "i8"),  # the worker's own count
+        ("score", "i8"),
+        ("steps", "i8"),  # of the episode if this ends one
+        ("rollout_steps", "i8"),
+        ("ends_episode", "u1"),
+        ("truncated", "u1"),
+        ("rejected", "u1"),  # only without a master
+    ],
+    align=True,
+)
+
+LANE = np.dtype(  # one worker's line to the master; each field has one writer, so no lock is needed
+    [
+        ("granted", "i8"),  # master: episodes that the worker may begin in all
+        ("accepted", "i8"),  # master: messages taken over
+        ("served", "i8"),  # master: gradients applied, dropped or rejected
+        ("stop", "i8"),  # master: leave at the next occasion
+        ("mail_sent", "i8"),  # master: models put into the mailbox
+        ("sent", "i8"),  # worker: messages handed over
+        ("mail_taken", "i8"),  # worker: models taken from the mailbox
+        ("waiting", "i8"),  # worker: wants to be woken
+        ("updates", "i8"),  # worker: updates made by itself, without a master
+        ("ready", "i8"),  # worker: is up
+        ("work_s", "f8"),  # worker: playing and differentiating
+        ("play_s", "f8"),  # worker: of that, playing, as far as `play_sampled_s` knows
+        ("play_sampled_s", "f8"),  # worker: of `work_s`, what was timed in two halves
+        ("wait_s", "f8"),  # worker: waiting for the master
+        ("pull_s", "f8"),  # worker: taking over parameters
+        ("apply_s", "f8"),  # worker: updating by itself, without a master
+    ]
+)
+
+RING_SLOTS = 4  # messages that a worker can have under way
+
+
+class Layout(NamedTuple):
+    """What the shared memory holds: sizes from which every array's place follows."""
+
+    lanes: int
+    parameters: int
+    optimizer_slots: int
+
+    def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
+        size = self.parameters
+        return [
+            ((2,), np.int64),
+            ((1,), np.int64),
+            ((2, size), np.float32),
+            ((self.optimizer_slots, size), np.float32),
+            ((self.lanes,), LANE),
+            ((self.lanes, RING_SLOTS), MESSAGE),
+            ((self.lanes, RING_SLOTS, size), np.float32),
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(_padded(shape, dtype) for shape, dtype in self._shapes())
+
+    def arrays(self, buffer: Any) -> "SharedArrays":
+        """Return the arrays that lie in `buffer`."""
+        arrays, place = [], 0
+        for shape, dtype in self._shapes():
+            arrays.append(np.ndarray(shape, dtype, buffer, place))
+            place += _padded(shape, dtype)
+        return SharedArrays(*arrays)
+
+
+def _padded(shape: tuple[int, ...], dtype: Any) -> int:
+    """Return the bytes of an array, in whole cache lines, so that no two arrays share one."""
+    return -(-math.prod(shape) * np.dtype(dtype).itemsize // 64) * 64
+
+
+class SharedArrays(NamedTuple):
+    """The arrays through which workers and master meet."""
+
+    versions: NDArray[np.int64]  # [2], of the two parameter buffers; -1 while one is being written
+    current: NDArray[np.int64]  # [1], the buffer to read
+    parameters: NDArray[np.float32]  # [2, P]
+    slots: NDArray[np.float32]  # [S, P], the optimizer's averages, without a master
+    lanes: NDArray[np.void]  # LANE [L]
+    messages: NDArray[np.void]  # MESSAGE [L, RING_SLOTS]
+    gradients: NDArray[np.float32]  # [L, RING_SLOTS, P]
+
+    def publish(self, version: int, parameters: Vector) -> None:
+        """Make `parameters` [P] the latest; only the master calls this."""
+        target = 1 - int(self.current[0])
+        self.versions[target] = -1
+        self.parameters[target] = parameters
+        self.versions[target] = version
+        self.current[0] = target
+
+    def read_latest(self, out: Vector) -> int:
+        """Copy the latest parameters to `out` [P] and return their version; never a mixture of two."""
+        while True:
+            buffer = int(self.current[0])
+            version = int(self.versions[buffer])
+            out[:] = self.parameters[buffer]
+            if version >= 0 and self.versions[buffer] == version:
+                return version
+
+
+class SharedBlock:
+    """A piece of shared memory, handed to another process as a file descriptor."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+        with tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as file:
+            file.truncate(layout.nbytes)
+            self._descriptor = os.dup(file.fileno())
+        self._memory = mmap.mmap(self._descriptor, layout.nbytes)
+        self.arrays = layout.arrays(self._memory)
+
+    def handle(self) -> tuple[Layout, Any]:
+        """Return what another process needs to `attach`; only good as an argument of a process being started."""
+        return self.layout, multiprocessing.reduction.DupFd(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def attach(handle: tuple[Layout, Any]) -> SharedArrays:
+    """Return the arrays of a block that another process made."""
+    layout, descriptor = handle
+    return layout.arrays(mmap.mmap(descriptor.detach(), layout.nbytes))

@@ -1,0 +1,70 @@
+"""What a worker process or thread runs. Importing this loads everything the compiled engine needs, and no TensorFlow."""
+
+import os
+import signal
+import threading
+import time
+from typing import Any, NamedTuple
+
+import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
+from a3c_core.config import RunConfig
+from a3c_core.engines import make_engine
+from a3c_core.models import MODELS
+from a3c_core.runtimes.lines import HogwildLine, QueueLine, SharedLine, Stopped
+from a3c_core.runtimes.shared_memory import SharedArrays, attach
+from a3c_core.tf import limit_gpus
+from a3c_core.worker import Worker
+
+
+class LineEnds(NamedTuple):
+    """The worker's ends of the line: descriptors, and connections where the transport is `queue`."""
+
+    doorbell: Any
+    wake: Any
+    gradients: Any = None
+    mailbox: Any = None
+
+
+def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, lifeline: Any) -> None:
+    """A worker process: work until told to stop, and end at once when the master has died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the master's business
+    threading.Thread(target=_die_with_master, args=(lifeline.detach(),), daemon=True).start()
+    config = RunConfig.model_validate(settings)
+    limit_gpus(config.gpus, lane)
+    descriptors = ends._replace(doorbell=ends.doorbell.detach(), wake=ends.wake.detach())
+    os.set_blocking(descriptors.doorbell, False)
+    work_until_stopped(config, lane, episode, attach(memory), descriptors)
+
+
+def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: SharedArrays, ends: LineEnds) -> None:
+    """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
+    engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+    worker = Worker(lane, config.seed, engine, episode)
+    line = _line(config, lane, arrays, ends)
+    line.announce()
+    started_s = 0.0
+    try:
+        while True:
+            if not worker.in_episode:
+                line.await_grant(worker.next_episode)
+                started_s = time.monotonic()
+            version, parameters = line.pull()
+            began_s = time.monotonic()
+            work = worker.work(parameters)
+            arrays.lanes[lane]["work_s"] += time.monotonic() - began_s
+            line.deliver(work, version, started_s)
+    except Stopped:
+        return
+
+
+def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:
+    line = config, lane, arrays, ends.doorbell, ends.wake
+    if config.exchange.transport == "queue":
+        return QueueLine(*line, gradients=ends.gradients, mailbox=ends.mailbox)
+    return HogwildLine(*line) if config.exchange.transport == "hogwild" else SharedLine(*line)
+
+
+def _die_with_master(lifeline: int) -> None:
+    """Block until the master's end of the pipe closes, which happens however the master ends."""
+    os.read(lifeline, 1)
+    os._exit(3)

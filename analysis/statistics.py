@@ -1,0 +1,135 @@
+"""Interquartile means, intervals over runs, paired comparisons (Agarwal et al. 2021, "Deep RL at the edge of the precipice").
+
+The unit is always a run, never an episode. Which interval, and why (coverage of a 95 % interval for the interquartile mean,
+2,000 draws each of normal, lognormal, t, bimodal and gamma populations):
+
+| runs | percentile bootstrap | widened percentile bootstrap | Student's t on winsorised runs |
+|---|---|---|---|
+| 3 | 0.68 to 0.79 | - | 0.91 to 0.96 |
+| 5 | 0.89 to 0.91 | 0.93 to 0.94 | 0.93 to 0.94 |
+| 6 | 0.90 to 0.91 | 0.94 to 0.95 | 0.93 to 0.95 |
+| 10 | 0.93 to 0.94 | 0.96 to 0.97 | 0.93 to 0.95 |
+| 20 | 0.94 to 0.95 | 0.95 to 0.96 | 0.94 to 0.95 |
+
+The plain percentile bootstrap, rliable's, is too narrow for few runs, since it knows nothing of Student's t. So from 6 runs on
+we take percentiles as far out as the t distribution says (Hesterberg 2015, "What teachers should know about the bootstrap").
+Below 6 no resampling can help, because it never leaves the range of the data; there it is Student's t for a trimmed mean
+(Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal data give equal intervals.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES = 2_000
+LEVEL = 0.95
+FEWEST_TO_RESAMPLE = 6
+_TRIM = 0.25
+_SEED = 20_210_830
+
+Statistic = Callable[[np.ndarray], np.ndarray]  # [..., runs] -> [...]
+
+
+class Estimate(NamedTuple):
+    """A point estimate, its 95 % interval (NaN where there is none: a single run), and the runs it rests on."""
+
+    value: float
+    low: float
+    high: float
+    runs: int
+
+
+def iqm(scores: np.ndarray, axis: int | None = None) -> np.ndarray:
+    """Return the interquartile mean: the mean without the lowest and the highest quarter."""
+    return stats.trim_mean(scores, _TRIM, axis=axis)
+
+
+def estimate(values: np.ndarray) -> Estimate:
+    """Return the interquartile mean of `values` [runs], which may not be NaN, with its interval."""
+    values = np.asarray(values, float)
+    if not values.size:
+        return Estimate(*[float("nan")] * 3, 0)
+    low, high = interval(values[:, None])
+    return Estimate(float(iqm(values)), float(low[0]), float(high[0]), values.size)
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 95 % interval (low [K], high [K]) of the interquartile mean of each column of `values` [runs, K]."""
+    runs = len(values)
+    if runs == 1:
+        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    if runs < FEWEST_TO_RESAMPLE:
+        return _student_interval(values)
+    rows = np.random.default_rng(_SEED).integers(0, runs, (RESAMPLES, runs))
+    draws = np.stack([iqm(column[rows], axis=1) for column in values.T], axis=1)  # [RESAMPLES, K]
+    return _quantiles(draws, stats.norm.cdf(stats.t.ppf((1 - LEVEL) / 2, runs - 1)))
+
+
+def paired_difference(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Return the interquartile mean of ours - theirs [runs], paired by position."""
+    return estimate(np.asarray(ours, float) - np.asarray(theirs, float))
+
+
+def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Return how many times larger ours is than theirs [runs], paired by position; both positive."""
+    logs = estimate(np.log(np.asarray(ours, float)) - np.log(np.asarray(theirs, float)))
+    return Estimate(*(float(np.exp(number)) for number in logs[:3]), logs.runs)
+
+
+def share(hits: int, runs: int) -> Estimate:
+    """Return the share of `hits` among `runs` with Wilson's (1927) interval."""
+    if runs == 0:
+        return Estimate(*[float("nan")] * 3, 0)
+    bounds = stats.binomtest(hits, runs).proportion_ci(LEVEL, method="wilson")
+    return Estimate(hits / runs, float(bounds.low), float(bounds.high), runs)
+
+
+def probability_of_improvement(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Return the mean over tasks of P(a run of ours beats one of theirs), ties counting half; both [runs, tasks]."""
+    above = (ours[:, None, :] > theirs[None, :, :]) + 0.5 * (ours[:, None, :] == theirs[None, :, :])
+    return float(above.mean())
+
+
+def improvement_estimate(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Return the probability of improvement of ours [runs] over theirs [runs] with its percentile interval."""
+    low, high = stratified_interval(
+        [ours[:, None], theirs[:, None]], lambda draw: probability_of_improvement(draw[0], draw[1])
+    )
+    return Estimate(probability_of_improvement(ours[:, None], theirs[:, None]), low, high, min(len(ours), len(theirs)))
+
+
+def stratified_interval(
+    matrices: list[np.ndarray], statistic: Callable[[list[np.ndarray]], float], resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return the percentile interval of a statistic of matrices [runs, tasks], resampling runs within each task.
+
+    This is rliable's interval; ours for a single task is `interval`.
+    """
+    generator = np.random.default_rng(_SEED)
+    draws = np.array([statistic([_resampled(matrix, generator) for matrix in matrices]) for _ in range(resamples)])
+    low, high = _quantiles(draws[:, None], (1 - LEVEL) / 2)
+    return float(low[0]), float(high[0])
+
+
+def _resampled(matrix: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    rows = generator.integers(0, len(matrix), matrix.shape)
+    return np.take_along_axis(matrix, rows, axis=0)
+
+
+def _quantiles(draws: np.ndarray, tail: float) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def _student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Tukey & McLaughlin's interval for the trimmed mean of each column of `values` [runs, K]."""
+    runs = len(values)
+    cut = int(_TRIM * runs)
+    ordered = np.sort(values, axis=0)
+    winsorised = np.clip(ordered, ordered[cut], ordered[runs - 1 - cut])
+    error = winsorised.std(axis=0, ddof=1) / ((1 - 2 * cut / runs) * np.sqrt(runs))
+    half = stats.t.ppf((1 + LEVEL) / 2, runs - 2 * cut - 1) * error
+    middle = iqm(values, axis=0)
+    return middle - half, middle + half

@@ -1,0 +1,137 @@
+"""A study in memory: one table of runs, one of binned curves, and the ways to ask them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from a3c_core.schedules import Span
+from analysis import statistics
+
+DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
+
+
+class StudyError(Exception):
+    """A study can't be read or shown; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study's tables: `runs` has one row per planned cell, `curves` one per bin of each run that is done."""
+
+    name: str
+    question: str
+    axes: Mapping[str, list[Any]]
+    runs: pd.DataFrame
+    curves: pd.DataFrame
+
+    @property
+    def done(self) -> pd.DataFrame:
+        """The runs that ended as they should."""
+        return self.runs[self.runs["status"].isin(DONE)]
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """The cells without a usable run."""
+        return self.runs[~self.runs["status"].isin(DONE)]
+
+    @property
+    def variants(self) -> list[str]:
+        """The settings besides worker count and seed, as text, in the order of the plan; one "" if there are none."""
+        return list(dict.fromkeys(self.runs["variant"]))
+
+    def of_variant(self, variant: str) -> "Study":
+        """Return the part of the study with these settings."""
+        runs = self.runs[self.runs["variant"] == variant]
+        return replace(self, runs=runs, curves=self.curves[self.curves["cell"].isin(runs["cell"])])
+
+    @property
+    def main(self) -> "Study":
+        """The part whose settings come first in the plan and have something done."""
+        done = list(dict.fromkeys(self.done["variant"]))
+        return self.of_variant((done or self.variants)[0])
+
+    def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
+        """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
+        rows = (self.done if done else self.runs).drop_duplicates("schedule")
+        found = [Schedule(row.schedule, int(row.start), int(row.end), row.adaptive) for row in rows.itertuples()]
+        return sorted((s for s in found if dynamic is None or s.dynamic == dynamic), key=Schedule.order)
+
+    def fixed(self, workers: int) -> "Schedule | None":
+        """Return the schedule of that many fixed workers, if a run of it is done."""
+        return next((schedule for schedule in self.schedules(dynamic=False) if schedule.start == workers), None)
+
+    def values(self, schedule: "Schedule", column: str) -> pd.Series:
+        """Return `column` of the schedule's runs that are done, by seed."""
+        rows = self.done[self.done["schedule"] == schedule.label]
+        return rows.set_index("seed")[column].sort_index()
+
+    def estimate(self, schedule: "Schedule", column: str) -> statistics.Estimate:
+        """Return the interquartile mean of `column` over the schedule's runs, leaving out NaN."""
+        return statistics.estimate(self.values(schedule, column).dropna().to_numpy(float))
+
+    def paired(self, ours: "Schedule", theirs: "Schedule", column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return `column` of both schedules for the seeds that they share, in the same order."""
+        both = pd.concat([self.values(ours, column), self.values(theirs, column)], axis=1, join="inner").dropna()
+        return both.iloc[:, 0].to_numpy(float), both.iloc[:, 1].to_numpy(float)
+
+    def each_curve(self, schedule: "Schedule") -> Iterator[pd.DataFrame]:
+        """Yield the binned curve of each of the schedule's runs that are done."""
+        cells = self.done.loc[self.done["schedule"] == schedule.label].sort_values("seed")["cell"]
+        groups = dict(iter(self.curves[self.curves["cell"].isin(cells)].groupby("cell", observed=True)))
+        return (groups[cell] for cell in cells if cell in groups)
+
+    @property
+    def episodes(self) -> int:
+        """The episodes planned per run: the most, if they differ."""
+        return int(self.runs["planned"].max())
+
+
+class Schedule(NamedTuple):
+    """A worker count and how it changes."""
+
+    label: str
+    start: int
+    end: int
+    adaptive: bool = False
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the count may change."""
+        return self.start != self.end
+
+    @property
+    def title(self) -> str:
+        """The schedule in words."""
+        return self.label if self.dynamic else f"{self.label} worker{'s' if self.end > 1 else ''}"
+
+    @property
+    def slug(self) -> str:
+        """The schedule as part of a file's name."""
+        return re.sub(r"[^\w]+", "_", self.label.replace("→", "to")).strip("_")
+
+    def order(self) -> tuple[bool, bool, int, int, str]:
+        """Sort key: fixed before dynamic before adaptive, then by count."""
+        return self.dynamic, self.adaptive, self.start, self.end, self.label
+
+
+def schedule_label(span: Span, chosen: Mapping[str, Any]) -> str:
+    """Return "10", "10→20" or "auto", with what the study varies of the schedule's own settings."""
+    workers = str(span).replace("->", "→")
+    own = [_words(name, value) for name, value in chosen.items() if name.startswith("schedule.")]
+    return f"{workers} ({', '.join(own)})" if own and span.start != span.end else workers
+
+
+def variant_label(chosen: Mapping[str, Any]) -> str:
+    """Return what a cell's settings besides worker count, schedule and seed are, such as "slowdown 2"."""
+    skipped = ("workers", "seed")
+    others = {name: value for name, value in chosen.items() if name not in skipped and not name.startswith("schedule.")}
+    return ", ".join(str(value) if name == "case" else _words(name, value) for name, value in others.items())
+
+
+def _words(name: str, value: Any) -> str:
+    last = name.rpartition(".")[2].replace("_", " ")
+    return f"{value} rule" if last == "rule" else f"{last} {value}"

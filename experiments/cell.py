@@ -1,0 +1,102 @@
+"""A cell's own process: `python -m experiments.cell DIRECTORY ID`, started by the sweep.
+
+It tells of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
+standard input closes then.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from a3c_core.config import RunConfig
+from a3c_core.records import EpisodeRecord
+from a3c_core.train import train
+
+REPORT_S = 0.3  # between two reports of progress
+LAST_WORDS_S = 5.0  # for a checkpoint, when the sweep is gone
+WINDOW = 100  # episodes, of the means
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Progress(NamedTuple):
+    """How far a run is. The means are over its last 100 episodes."""
+
+    episodes: int
+    score: float
+    staleness: float
+    workers: int
+    clock_s: float
+
+
+class Reporter:
+    """Tells of a run's progress, a few times a second."""
+
+    def __init__(self, tell: Tell):
+        self._tell = tell
+        self._last_s = float("-inf")
+        self._recent: deque[tuple[int, int]] = deque(maxlen=WINDOW)
+
+    def __call__(self, record: EpisodeRecord) -> None:
+        self._recent.append((record.score, record.staleness))
+        now_s = time.monotonic()
+        if now_s - self._last_s >= REPORT_S:
+            self._last_s = now_s
+            self._tell({"progress": self.progress(record)._asdict()})
+
+    def progress(self, record: EpisodeRecord) -> Progress:
+        """Return how far the run is with this record."""
+        score, staleness = (sum(values) / len(self._recent) for values in zip(*self._recent, strict=True))
+        return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s)
+
+
+def run_cell(directory: Path, identity: str, tell: Tell) -> int:
+    """Train as the directory's config.json says, tell how it ended, and return the process's exit code."""
+    try:
+        config = RunConfig.model_validate_json((directory / "config.json").read_bytes())
+        summary = train(config, directory, on_episode=Reporter(tell), run=identity)
+    except KeyboardInterrupt:
+        tell({"end": "interrupted"})
+        return 130
+    except Exception as error:
+        traceback.print_exc()
+        tell({"end": "failed", "reason": f"{type(error).__name__}: {error}"})
+        return 1
+    tell({"end": summary.outcome})
+    return 0
+
+
+def main() -> None:
+    """Run the cell that the command line names."""
+    directory, identity = Path(sys.argv[1]), sys.argv[2]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what libraries print goes to the log
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    sys.exit(run_cell(directory, identity, lambda message: _send(channel, message)))
+
+
+def _send(channel: int, message: dict[str, Any]) -> None:
+    with suppress(BrokenPipeError):  # when the sweep is gone, _end_with_parent knows
+        os.write(channel, json.dumps(message).encode() + b"\n")
+
+
+def _end_with_parent() -> None:
+    """Wait until the sweep is gone; then ask the run to stop, and make sure that it and its workers do."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(LAST_WORDS_S)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Progress of a sweep: a live table in a terminal, plain lines elsewhere."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from experiments.cell import Progress
+from experiments.grid import Cell
+
+LINES_S = 10.0  # between two plain lines of a running cell
+_NOTHING = Progress(0, 0.0, 0.0, 0, 0.0)
+
+
+@dataclass
+class _Running:
+    """A cell at work."""
+
+    cell: Cell
+    started_s: float
+    first: Progress | None = None  # the first report: a resumed cell does not begin at 0
+    first_s: float = 0.0
+    latest: Progress = _NOTHING
+
+    def speed(self, now_s: float) -> float:
+        """Return episodes per real second."""
+        if self.first is None or now_s <= self.first_s:
+            return 0.0
+        return (self.latest.episodes - self.first.episodes) / (now_s - self.first_s)
+
+    def eta_s(self, now_s: float) -> float | None:
+        speed = self.speed(now_s)
+        return (self.cell.config.episodes - self.latest.episodes) / speed if speed > 0 else None
+
+
+class Board:
+    """What is known of a sweep's progress. Cells report from several threads."""
+
+    def __init__(self, cells: Sequence[Cell], console: Console):
+        self._console = console
+        self._lock = threading.Lock()
+        self._running: dict[str, _Running] = {}
+        self._waiting = {cell.id: cell for cell in cells}
+        self._total, self._ended, self._failed = len(cells), 0, 0
+        self._began_s = time.monotonic()
+        self._episodes_ended = 0
+
+    def started(self, cell: Cell) -> None:
+        with self._lock:
+            self._waiting.pop(cell.id, None)
+            self._running[cell.id] = _Running(cell, time.monotonic())
+        self._say(f"{cell.id}: started")
+
+    def progressed(self, cell: Cell, progress: Progress) -> None:
+        with self._lock:
+            running = self._running[cell.id]
+            if running.first is None:
+                running.first, running.first_s = progress, time.monotonic()
+            running.latest = progress
+
+    def ended(self, cell: Cell, status: str, reason: str | None) -> None:
+        with self._lock:
+            running = self._running.pop(cell.id)
+            self._ended += 1
+            self._failed += status == "failed"
+            self._episodes_ended += cell.config.episodes
+        took = duration(time.monotonic() - running.started_s)
+        self._say(f"{cell.id}: {status} after {took}" + (f": {reason}" if reason else ""), always=status == "failed")
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the progress within this block."""
+        if self._console.is_terminal:
+            with Live(get_renderable=self.table, console=self._console, refresh_per_second=4, transient=True):
+                yield
+            return
+        over = threading.Event()
+        lines = threading.Thread(target=self._print_lines, args=(over,), daemon=True)
+        lines.start()
+        try:
+            yield
+        finally:
+            over.set()
+            lines.join()
+
+    def table(self) -> Table:
+        """Return the running cells as a table, with the sweep's own progress as its title."""
+        table = Table(title=escape(self.headline()), title_justify="left")
+        table.add_column("cell")
+        for name in ("episodes", "score", "staleness", "workers", "clock", "episodes/s", "ETA"):
+            table.add_column(name, justify="right")
+        now_s = time.monotonic()
+        with self._lock:
+            for identity, running in self._running.items():
+                table.add_row(escape(identity), *_row(running, now_s))
+        return table
+
+    def headline(self) -> str:
+        """Return the sweep's own progress in one line."""
+        eta_s = self._eta_s()
+        failed = f", {self._failed} failed" if self._failed else ""
+        left = f", {duration(eta_s)} to go" if eta_s is not None else ""
+        elapsed = duration(time.monotonic() - self._began_s)
+        return f"{self._ended} of {self._total} cells{failed}, {len(self._running)} running, {elapsed}{left}"
+
+    def _eta_s(self) -> float | None:
+        """Return the seconds to go, at the speed so far, in episodes."""
+        with self._lock:
+            running = list(self._running.values())
+            waiting = sum(cell.config.episodes for cell in self._waiting.values())
+        played = self._episodes_ended + sum(r.latest.episodes - r.first.episodes for r in running if r.first)
+        left = waiting + sum(r.cell.config.episodes - r.latest.episodes for r in running)
+        return left * (time.monotonic() - self._began_s) / played if played else None
+
+    def _print_lines(self, over: threading.Event) -> None:
+        while not over.wait(LINES_S):
+            now_s = time.monotonic()
+            with self._lock:
+                rows = [(identity, _row(running, now_s)) for identity, running in self._running.items()]
+            for identity, (episodes, score, staleness, workers, *_, speed, eta) in rows:
+                numbers = f"{episodes} episodes, score {score}, staleness {staleness}, {workers} workers"
+                self._say(f"{identity}: {numbers}, {speed} episodes/s, {eta} to go")
+            self._say(self.headline())
+
+    def _say(self, line: str, always: bool = False) -> None:
+        if always or not self._console.is_terminal:
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _row(running: _Running, now_s: float) -> tuple[str, ...]:
+    latest, total = running.latest, running.cell.config.episodes
+    if running.first is None:
+        return (f"0/{total:,}", "", "", "", "", "", "starting")
+    eta_s = running.eta_s(now_s)
+    return (
+        f"{latest.episodes:,}/{total:,}",
+        f"{latest.score:.1f}",
+        f"{latest.staleness:,.1f}",
+        str(latest.workers),
+        duration(latest.clock_s),
+        f"{running.speed(now_s):,.0f}",
+        duration(eta_s) if eta_s is not None else "",
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return 12 s, 3 min 20 s or 1 h 02 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,108 @@
+"""Running the cells of a sweep: each in its own process, as many at once as asked for."""
+
+import signal
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import joblib
+from rich.console import Console
+
+from experiments import processes
+from experiments.cell import Progress
+from experiments.grid import Cell
+from experiments.processes import Children, Message
+from experiments.progress import Board
+from experiments.provenance import cores, is_oversubscribed
+from experiments.study import DONE, Study, read_json
+
+
+class Plan(NamedTuple):
+    """How a sweep is to run."""
+
+    study: Study
+    cells: tuple[Cell, ...]  # those to run
+    jobs: int | None = None  # cells at once; None: one per core, but real runtimes alone
+    fail_fast: bool = False
+    sweep: str = ""  # MLflow's id of it
+    lock: int | None = None  # descriptor that keeps other sweeps out
+
+
+class Ending(NamedTuple):
+    """How a cell ended; status `waiting` if it never began."""
+
+    cell: Cell
+    status: str
+    reason: str | None = None
+
+
+def run_sweep(plan: Plan, console: Console) -> tuple[list[Ending], bool]:
+    """Run all cells; return how each ended, and whether the sweep was interrupted."""
+    children = Children()
+    board = Board(plan.cells, console)
+    endings: list[Ending] = []
+    with processes.stopped_by_signals(children.stop) as signals, board.shown():
+        for cells, jobs in batches(plan.cells, plan.jobs):
+            parallel = joblib.Parallel(n_jobs=jobs, backend="threading", pre_dispatch="all", batch_size=1)
+            endings += parallel(joblib.delayed(_run)(plan, cell, jobs, children, board) for cell in cells)
+    return endings, bool(signals)
+
+
+def batches(cells: Sequence[Cell], jobs: int | None) -> list[tuple[list[Cell], int]]:
+    """Return the cells in groups with the number that may run at once: real runtimes don't share the machine."""
+    virtual = [cell for cell in cells if cell.config.runtime == "simulate"]
+    real = [cell for cell in cells if cell.config.runtime != "simulate"]
+    groups = [(virtual, jobs or cores()), (real, jobs or 1)]
+    return [(group, min(at_once, len(group))) for group, at_once in groups if group]
+
+
+def _run(plan: Plan, cell: Cell, at_once: int, children: Children, board: Board) -> Ending:
+    """Run one cell, unless the sweep is stopping, and keep its ending on disk."""
+    if children.stopping:
+        return Ending(cell, "waiting")
+    plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once))
+    board.started(cell)
+    status, reason = _supervise(plan, cell, children, board)
+    plan.study.conclude(cell, status, reason)
+    board.ended(cell, status, reason)
+    if status == "failed" and plan.fail_fast and not children.stopping:
+        children.stop()
+    return Ending(cell, status, reason)
+
+
+def _supervise(plan: Plan, cell: Cell, children: Children, board: Board) -> tuple[str, str | None]:
+    """Start the cell's process, follow it to its end, and return how it ended and why."""
+    directory = plan.study.cell(cell.id)
+    summary = read_json(directory / "summary.json")
+    if summary is not None and summary.get("outcome") in DONE:
+        return str(summary["outcome"]), None  # the sweep was killed between the cell's end and the note of it
+    said: Message = {}
+
+    def heed(message: Message) -> None:
+        if "progress" in message:
+            board.progressed(cell, Progress(**message["progress"]))
+        else:
+            said.update(message)
+
+    log = directory / "log.txt"
+    keep_open = [plan.lock] if plan.lock is not None else []
+    try:
+        process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
+    except OSError as error:
+        return "failed", f"can't start its process: {error}"
+    code = children.follow(process, heed)
+    if log.stat().st_size == 0:
+        log.unlink()
+    return _outcome(code, said, children.stopping)
+
+
+def _outcome(code: int, said: Message, stopping: bool) -> tuple[str, str | None]:
+    """Return status and reason from a process's exit code and last words."""
+    if code == 0 and said.get("end") in DONE:
+        return said["end"], None
+    if said.get("end") == "failed":
+        return "failed", said.get("reason")
+    if stopping or said.get("end") == "interrupted":
+        return "interrupted", None
+    if code < 0:
+        return "failed", f"its process was killed by {signal.Signals(-code).name}; log.txt may say more"
+    return "failed", f"its process ended with code {code}; log.txt may say more"

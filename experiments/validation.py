@@ -1,0 +1,141 @@
+"""A grid, validated whole before anything runs: every mistake of every cell, each said once."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from a3c_core.config import RunConfig
+from a3c_core.engines import why_not_compiled
+from a3c_core.models import MODELS
+from a3c_core.schedules import ScheduleConfig, parse_workers
+from a3c_core.train import profile_of
+from experiments.grid import CASE, Cell, Combination, cell_id, combinations, short_names
+from experiments.grid_file import GridFile
+from experiments.mistakes import GridError, Mistake, near_miss, unknown
+from experiments.settings import all_names, names_in, nest
+
+_MOST_CELLS = 100_000
+_LONGEST_ID = 200  # characters: file systems allow 255
+
+
+def validated_cells(file: GridFile) -> tuple[Cell, ...]:
+    """Return the cells of a grid, or raise GridError with every mistake."""
+    grid = file.grid
+    size = math.prod(len(values) for values in grid.all_axes.values()) * len(grid.seeds)
+    if size > _MOST_CELLS:
+        raise GridError(file.source, [Mistake(file.place(("axes",)), f"{size:,} cells; {_MOST_CELLS:,} is the most")])
+    short = short_names(grid)
+    cells, mistakes = [], list(file.mistakes)
+    for point in combinations(grid):
+        identity = cell_id(point.chosen, short)
+        if len(identity) > _LONGEST_ID:
+            mistakes.append(Mistake(file.place(("axes",)), f"the id {identity[:40]}… is too long for a directory"))
+        config = _config(file, point, mistakes)
+        if config is not None:
+            cells.append(Cell(identity, point.chosen, config))
+    if mistakes:
+        raise GridError(file.source, mistakes)
+    return tuple(cells)
+
+
+def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunConfig | None:
+    try:
+        config = RunConfig.model_validate(nest(point.settings), strict=True)
+    except KeyError as error:
+        mistakes.append(Mistake(_place(file, point, error.args[0]), "is a group of settings and has no value itself"))
+    except ValidationError as error:
+        mistakes += [_mistake(file, point, details) for details in error.errors()]
+        mistakes += _workers_mistake(file, point)
+    else:
+        mistakes += [Mistake(_place(file, point, name), reason) for name, reason in _obstacles(config)]
+        return config
+    return None
+
+
+def _obstacles(config: RunConfig) -> Iterator[tuple[str, str]]:
+    """Yield what keeps a valid configuration from running, as (setting, reason)."""
+    if config.engine == "compiled":
+        reason = why_not_compiled(MODELS[config.model](), config.environment)
+        if reason is not None:
+            yield "engine", f"compiled can't run this: {reason}; tensorflow runs every model"
+    if config.runtime == "simulate":
+        try:
+            profile_of(config)
+        except ValidationError as error:
+            first = error.errors()[0]
+            yield "profile", f"{config.profile}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        except (ValueError, OSError, yaml.YAMLError) as error:
+            yield "profile", " ".join(str(error).split())
+
+
+def _workers_mistake(file: GridFile, point: Combination) -> Iterator[Mistake]:
+    """Yield what is wrong with the worker count, which pydantic does not look at where it finds another mistake."""
+    workers = point.settings.get("workers", 1)
+    try:
+        parse_workers(str(workers), ScheduleConfig())
+    except ValueError as error:
+        yield Mistake(_place(file, point, "workers"), str(error))
+
+
+def _mistake(file: GridFile, point: Combination, details: ErrorDetails) -> Mistake:
+    """Return a mistake that pydantic found, in a user's words."""
+    name = ".".join(part for part in details["loc"] if isinstance(part, str) and "[" not in part)
+    reason = _reason(name, details)
+    return Mistake(_place(file, point, name or _culprit(point, reason)), reason)
+
+
+def _reason(name: str, details: ErrorDetails) -> str:
+    kind, message = details["type"], details["msg"]
+    given = details["input"]
+    if kind == "extra_forbidden":
+        return _unknown_setting(name)
+    if name == "workers":
+        return f"{str(given)!r} is not a worker count: write 10, 10->20 or auto"  # as parse_workers has it
+    if kind == "value_error":
+        return message.removeprefix("Value error, ")
+    if kind in ("model_type", "model_attributes_type"):
+        return f"is a group of settings: {', '.join(names_in(name))}"
+    message = re.sub(r"^Input should be", "must be", message)
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", message)
+        meant = near_miss(str(given), allowed)
+        message = f"must be {', '.join(allowed[:-1])} or {allowed[-1]}" if len(allowed) > 1 else f"must be {allowed[0]}"
+        return f"{message}, not {given!r}" + (f"; did you mean {meant}?" if meant else "")
+    return f"{message}, not {given!r}"
+
+
+def _unknown_setting(name: str) -> str:
+    """Return why `name` is refused; one that only lacks its group is told so."""
+    group, _, last = name.rpartition(".")
+    siblings = names_in(group)
+    elsewhere = [full for full in all_names() if full.rpartition(".")[2] == last]
+    if elsewhere and not near_miss(last, siblings):
+        return f"unknown setting; did you mean {elsewhere[0]}?"
+    return unknown(last, siblings or all_names())
+
+
+def _place(file: GridFile, point: Combination, name: str) -> str:
+    """Return where the file, or the command line, sets `name`, or a setting below it, for the cell `point`."""
+    grid = file.grid
+    case = point.chosen.get(CASE) if grid.cases else None
+    for full in (name, *(other for other in point.settings if name and other.startswith(f"{name}."))):
+        if full in grid.axes:
+            return file.place(("axes", full, list(grid.axes[full]).index(point.settings[full])))
+        if case is not None and full in grid.cases[case]:
+            return file.place(("cases", case, full))
+        if full in grid.base:
+            return file.place(("base", full))
+    return name
+
+
+def _culprit(point: Combination, reason: str) -> str:
+    """Return the setting that a message about a whole configuration speaks of: by its value, or else by its name."""
+    settings: dict[str, Any] = point.settings
+    by_value = [name for name, value in settings.items() if repr(str(value)) in reason]
+    by_name = [name for name in settings if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", reason)]
+    return next(iter(by_value + by_name), "")

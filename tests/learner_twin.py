@@ -1,0 +1,87 @@
+"""The learner written for reading: forward pass, returns, loss and gradient of the dense model, in plain float64 NumPy."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from a3c_core.models import DenseModel
+
+
+class Outputs(NamedTuple):
+    """What the network says about T observations."""
+
+    hidden: np.ndarray  # [T, units]
+    log_policy: np.ndarray  # [T, actions]
+    values: np.ndarray  # [T]
+
+
+def weights(parameters, model=DenseModel()):
+    """Return the six arrays of the network as float64."""
+    return [view.astype(np.float64) for view in model.spec.views(parameters).values()]
+
+
+def forward(arrays, observations):
+    kernel, bias, policy_kernel, policy_bias, value_kernel, value_bias = arrays
+    hidden = np.maximum(observations @ kernel + bias, 0)
+    logits = hidden @ policy_kernel + policy_bias
+    logits = logits - logits.max(axis=1, keepdims=True)
+    log_policy = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return Outputs(hidden, log_policy, (hidden @ value_kernel + value_bias)[:, 0])
+
+
+def returns(rewards, values, bootstrap_value, gamma, t_max):
+    """Return [T]: each a sum of discounted rewards up to its chunk's end, and on from there with the critic's estimate."""
+    steps = len(rewards)
+    chunk = min(t_max or steps, steps)
+    discounts = gamma ** np.arange(chunk + 1)
+    result = np.zeros(steps)
+    for t in range(steps):
+        end = min(steps, (t // chunk + 1) * chunk)
+        beyond = bootstrap_value if end == steps else values[end]
+        result[t] = discounts[: end - t] @ rewards[t:end] + discounts[end - t] * beyond
+    return result
+
+
+def targets(trajectory, learner):
+    """Return [T]: what the critic should have said."""
+    result = returns(
+        trajectory.rewards.astype(np.float64),
+        trajectory.values.astype(np.float64),
+        trajectory.bootstrap_value,
+        learner.gamma,
+        learner.t_max,
+    )
+    return (result - result.mean()) / (result.std() + 1e-9) if learner.standardise else result
+
+
+def loss(arrays, trajectory, goals, advantages, learner):
+    """Return the loss summed over the trajectory; `goals` and `advantages` [T] are constants."""
+    outputs = forward(arrays, trajectory.observations)
+    log_chosen = outputs.log_policy[np.arange(len(goals)), trajectory.actions]
+    entropies = -(np.exp(outputs.log_policy) * outputs.log_policy).sum(axis=1)
+    errors = np.abs(goals - outputs.values)
+    value_losses = 0.5 * errors**2
+    if learner.value_loss == "huber":
+        value_losses = np.where(errors > 1, errors - 0.5, value_losses)
+    c_value, c_entropy = learner.value_coefficient, learner.entropy_coefficient
+    return np.sum(-log_chosen * advantages + c_value * value_losses - c_entropy * entropies)
+
+
+def gradient(arrays, trajectory, learner):
+    """Return (gradient [P], loss, mean entropy), by the chain rule."""
+    outputs = forward(arrays, trajectory.observations)
+    goals = targets(trajectory, learner)
+    advantages = goals - outputs.values
+    policy, chosen = np.exp(outputs.log_policy), np.eye(outputs.log_policy.shape[1])[trajectory.actions]
+    entropies = -(policy * outputs.log_policy).sum(axis=1)
+
+    d_logits = advantages[:, None] * (policy - chosen)
+    d_logits += learner.entropy_coefficient * policy * (outputs.log_policy + entropies[:, None])
+    slopes = np.clip(advantages, -1, 1) if learner.value_loss == "huber" else advantages
+    d_values = -learner.value_coefficient * slopes[:, None]
+    d_hidden = d_logits @ arrays[2].T + d_values @ arrays[4].T
+    d_hidden[outputs.hidden == 0] = 0
+
+    layers = (trajectory.observations, d_hidden), (outputs.hidden, d_logits), (outputs.hidden, d_values)
+    parts = [part for inputs, errors in layers for part in ((inputs.T @ errors).ravel(), errors.sum(axis=0))]
+    return np.concatenate(parts), loss(arrays, trajectory, goals, advantages, learner), entropies.mean()

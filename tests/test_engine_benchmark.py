@@ -1,0 +1,35 @@
+"""The engines' benchmark: every row is there, and all engines are measured on the same games."""
+
+import json
+
+import numpy as np
+
+from a3c_core.benchmark import courses
+from a3c_core.benchmark.__main__ import main
+from a3c_core.benchmark.courses import long_course, short_course
+
+
+def test_rows_of_every_engine_and_part(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(courses, "TRAINING_EPISODES", 20)
+    path = tmp_path / "bench.json"
+    main(["engine", "--seconds", "0.01", "--json", str(path)])
+    rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
+    parts = [f"{length} {part}" for length in ("short", "long") for part in ("play", "gradient", "both", "all")]
+    engines = [f"{part}, {name}" for part in parts for name in ("compiled", "tensorflow", "report")]
+    assert list(rows) == [*engines, "update, flat vector", "update, Keras"]
+    assert all(row["per_second"] > 0 for row in rows.values())
+    for part in parts:
+        fast, slow = rows[f"{part}, compiled"], rows[f"{part}, report"]
+        assert slow["ratio"] == 1
+        assert np.isclose(fast["ratio"], fast["per_second"] / slow["per_second"])
+        assert "x tensorflow" in fast["note"]
+    assert rows["update, Keras"]["ratio"] == 1
+    assert "short both, compiled" in capsys.readouterr().out
+
+
+def test_long_course_is_long_and_short_is_short(monkeypatch):
+    monkeypatch.setattr(courses, "_trained", lambda episodes: courses.DenseModel().initial_parameters(0))
+    short, long = short_course(), long_course()
+    means = [np.mean([trajectory.env_steps for trajectory in course.trajectories]) for course in (short, long)]
+    assert 40 < means[0] < 80 < means[1]
+    assert all(trajectory.env_steps <= 30 for trajectory in long.cut_to(30).trajectories)

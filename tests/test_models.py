@@ -1,0 +1,68 @@
+"""The dense model: its flat vector and Keras's variables are the same thing."""
+
+import numpy as np
+import pytest
+
+from a3c_core.glorot import glorot_uniform
+from a3c_core.models import MODELS, DenseModel
+from a3c_core.tf import import_tensorflow
+
+import_tensorflow()
+import keras  # after TensorFlow's thread limits are set
+
+
+@pytest.mark.parametrize("seed", [0, 1, 24, 2**31 - 3, 2**31 - 2, 2**32 - 1])
+@pytest.mark.parametrize("shape", [(8, 128), (128, 2), (128, 1), (3, 5), (1, 1)])
+def test_glorot_is_that_of_keras_to_the_last_bit(seed, shape):
+    expected = keras.initializers.GlorotUniform(seed)(shape).numpy()
+    assert glorot_uniform(shape, seed).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("model", [DenseModel(), DenseModel((4,), actions=3, units=16)])
+def test_spec_names_the_variables_of_keras_in_order(model):
+    variables = model.build().trainable_variables
+    assert {variable.path: tuple(variable.shape) for variable in variables} == dict(model.spec.shapes)
+    assert [variable.path for variable in variables] == list(model.spec.shapes)
+
+
+def test_keras_reads_and_writes_the_flat_vector():
+    model, network = DenseModel(), DenseModel().build()
+    flat = np.random.default_rng(0).normal(size=model.spec.size).astype(np.float32)
+    network.set_weights(list(model.spec.views(flat).values()))
+    names = list(model.spec.shapes)
+    assert np.array_equal(model.spec.flatten(dict(zip(names, network.get_weights(), strict=True))), flat)
+
+
+def test_views_share_memory_and_refuse_another_size():
+    spec, flat = DenseModel().spec, np.zeros(DenseModel().spec.size, np.float32)
+    spec.views(flat)["value/bias"][0] = 7
+    assert flat[-1] == 7
+    with pytest.raises(ValueError, match="flat vector of 1539 parameters, got shape"):
+        spec.views(flat[1:])
+
+
+def test_numpy_policy_is_that_of_keras():
+    model, network = DenseModel(), DenseModel().build()
+    parameters = 3 * model.initial_parameters(5)
+    network.set_weights(list(model.spec.views(parameters).values()))
+    observations = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
+    policies, values = (output.numpy() for output in network(observations))
+    policy = model.numpy_policy(parameters)
+    for t, observation in enumerate(observations):
+        probabilities, value = policy(observation)
+        np.testing.assert_allclose(probabilities, policies[t], rtol=1e-5)
+        assert value == pytest.approx(values[t, 0], rel=1e-5, abs=1e-6)
+
+
+def test_initial_parameters_belong_to_the_seed():
+    model = MODELS["dense"]()
+    assert np.array_equal(model.initial_parameters(3), model.initial_parameters(3))
+    first, second = model.spec.views(model.initial_parameters(3)), model.spec.views(model.initial_parameters(4))
+    for name in model.spec.shapes:
+        assert np.array_equal(first[name], second[name]) == name.endswith("bias")
+        assert not first[name].any() == name.endswith("bias")
+
+
+def test_layers_of_one_model_start_from_different_numbers():
+    views = DenseModel((128,), actions=1).spec.views(DenseModel((128,), actions=1).initial_parameters(0))
+    assert not np.array_equal(views["policy_logits/kernel"], views["value/kernel"])

@@ -1,0 +1,141 @@
+"""The command that shows a checkpoint playing: its scores, its animation, and what it says to mistakes."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from a3c_core import checkpoints
+from a3c_core.config import RunConfig
+from a3c_core.models import DenseModel
+from a3c_core.optimizers import Optimizer
+from a3c_core.play import environment_of, greedy_policy, main
+from tests.learner_cases import trained_parameters
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run's directory with one checkpoint."""
+    directory = tmp_path_factory.mktemp("run")
+    optimizer = Optimizer(DenseModel().spec.size)
+    optimizer.updates = 12_345
+    config = RunConfig().model_dump(mode="json")
+    folder = directory / "checkpoints"
+    checkpoints.save(folder, "dense", DenseModel(), trained_parameters(), optimizer, {"config": config})
+    return directory
+
+
+def played(capsys, *arguments):
+    """Return [(episode, score, steps, ending)] of what the command printed."""
+    main([str(argument) for argument in arguments])
+    rows = re.findall(r"^│ +(\d+) │ +(\d+) │ +([\d,]+) │ +-?\d+ │ (\S+)", capsys.readouterr().out, re.MULTILINE)
+    return [(int(episode), int(score), int(steps.replace(",", "")), ending) for episode, score, steps, ending in rows]
+
+
+def test_scores_are_those_of_the_compiled_engine(run, capsys):
+    from a3c_core.config import EnvironmentConfig, LearnerConfig
+    from a3c_core.engines import make_engine
+
+    engine = make_engine("compiled", DenseModel(), EnvironmentConfig(max_episode_steps=500), LearnerConfig())
+    world, expected = engine.new_environment(), []
+    for episode in range(4):
+        world.begin_episode(5, 0, episode)
+        rollout = engine.rollout(trained_parameters(), world)
+        expected.append((episode, rollout.score, rollout.env_steps, "death" if rollout.terminated else "time"))
+    assert played(capsys, "--checkpoint", run, "--episodes", 4, "--seed", 5, "--max-steps", 500) == expected
+
+
+def test_table_sums_up(run, capsys):
+    main(["--checkpoint", str(run), "--episodes", "3", "--max-steps", "300"])
+    text = capsys.readouterr().out
+    scores = [int(score) for score in re.findall(r"^│ +\d+ │ +(\d+) │", text, re.MULTILINE)]
+    assert "dense after 12,345 updates" in text
+    for name, value in (("mean", np.mean(scores)), ("median", np.median(scores))):
+        assert re.search(rf"{name} │ +{value:.1f} ", text)
+    assert re.search(rf"max │ +{max(scores)} ", text)
+
+
+def test_same_seed_same_games_and_greed_changes_them(run, capsys):
+    arguments = "--checkpoint", run, "--episodes", 6, "--max-steps", 2_000
+    first = played(capsys, *arguments)
+    assert played(capsys, *arguments) == first
+    assert played(capsys, *arguments, "--seed", 1) != first
+    greedy = played(capsys, *arguments, "--greedy")
+    assert greedy != first
+    assert played(capsys, *arguments, "--greedy") == greedy
+
+
+def test_greedy_policy_has_no_doubts():
+    policy = greedy_policy(lambda observation: (np.float32([0.2, 0.5, 0.3]), 7.0))
+    probabilities, value = policy(np.zeros(8, np.float32))
+    assert (probabilities.tolist(), value) == ([0, 1, 0], 7.0)
+
+
+def test_environment_is_that_of_the_run(run):
+    checkpoint = checkpoints.load(run)
+    assert environment_of(checkpoint) == RunConfig().environment
+    assert environment_of(checkpoint, 77).max_episode_steps == 77
+
+
+def test_gif_shows_a_bird_that_flies(run, tmp_path, capsys):
+    path = tmp_path / "new" / "bird.gif"
+    arguments = "--checkpoint", run, "--episodes", 3, "--max-steps", 400, "--gif", path, "--gif-steps", 60
+    assert len(played(capsys, *arguments)) == 3
+    with Image.open(path) as gif:
+        frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(gif)]
+        assert gif.info["loop"] == 0
+    assert len(frames) == 31
+    assert len({frame.tobytes() for frame in frames}) == 31
+    assert frames[0].shape == (256, 144, 3)
+    assert path.stat().st_size < 300_000
+    heights = [_bird_height(frame) for frame in frames]
+    assert max(heights) - min(heights) > 5
+
+
+def _bird_height(frame):
+    """Return the row of the bird's yellow, which nothing else in its column has."""
+    red, green, blue = frame[:200, 20:37].astype(int).transpose(2, 0, 1)
+    return np.nonzero((red > 200) & (green > 170) & (blue < 120))[0].mean()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--checkpoint", "nowhere"], "no directory nowhere"),
+        (["--checkpoint", "."], "holds no checkpoint"),
+        ([], "--checkpoint"),
+        (["--checkpoint", "RUN", "--episodes", "0"], "--episodes: at least 1"),
+        (["--checkpoint", "RUN", "--seed", "-1"], "--seed: a whole number"),
+        (["--checkpoint", "RUN", "--max-steps", "many"], "--max-steps: a whole number"),
+        (["--checkpoint", "RUN", "--episodes", "1", "--max-steps", "9", "--gif", "."], "Is a directory"),
+        (["--checkpoint", "RUN", "--fast"], "--fast"),
+    ],
+)
+def test_mistakes_end_with_code_2_and_one_line(arguments, message, run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main([argument.replace("RUN", str(run)) for argument in arguments])
+    error = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_damaged_checkpoint_is_said_so_in_one_line(tmp_path, run):
+    copy = tmp_path / "checkpoints" / "000000000001"
+    copy.mkdir(parents=True)
+    (copy / "manifest.json").write_text("{")
+    command = [sys.executable, "-m", "a3c_core.play", "--checkpoint", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "manifest.json is damaged" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_teaches_by_example(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "python -m a3c_core.play --checkpoint results/run --gif bird.gif" in capsys.readouterr().out
