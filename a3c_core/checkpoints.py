@@ -11,10 +11,7 @@ It appears whole or not at all, the newest two are kept, and nothing in it can r
 
 import hashlib
 import json
-import os
 import re
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core import keras_file
+from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
 from a3c_core.models import MODELS, Model
 from a3c_core.optimizers import Optimizer
 from a3c_core.parameters import Vector
@@ -35,8 +33,8 @@ Write = Callable[[IO[bytes]], object]  # writes a file's content
 KEPT = 2  # the newest ones
 FORMAT, VERSION = "a3c_core checkpoint", 1
 _MANIFEST, _MODEL, _LEARNER = "manifest.json", "model.keras", "learner.npz"
+_OWN_DIGEST = "manifest_sha256"
 _NUMBERED, _FILE_NAME = re.compile(r"\d{12}"), re.compile(r"\w[\w.-]*")
-_UNFINISHED = ".unfinished-"  # how the names of directories begin that are being written or removed
 
 
 class CheckpointError(Exception):
@@ -90,7 +88,7 @@ def save(
         "info": dict(info or {}),
     }
     path = directory / f"{optimizer.updates:012d}"
-    _write_whole(path, {**own, **further}, manifest)
+    write_whole_directory(path, lambda folder: _write_files(folder, {**own, **further}, manifest))
     _remove_old(path)
     return path
 
@@ -137,37 +135,19 @@ def _npz(arrays: Arrays) -> Write:
     return lambda file: np.savez(file, allow_pickle=False, **arrays)
 
 
-def _write_whole(path: Path, files: Mapping[str, Write], manifest: dict[str, Any]) -> None:
-    """Make the directory `path` with `files` and manifest appear at once; one that is already there is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=path.parent))
-    try:
-        digests = {name: _write_file(unfinished / name, write) for name, write in files.items()}
-        digests[_MANIFEST] = _own_digest(manifest)
-        text = json.dumps({**manifest, "sha256": digests}, indent=2, allow_nan=False) + "\n"
-        _write_file(unfinished / _MANIFEST, lambda file: file.write(text.encode()))
-        unfinished.chmod(0o755)
-        _sync_folder(unfinished)
-        _remove(path)
-        unfinished.rename(path)
-        _sync_folder(path.parent)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+def _write_files(folder: Path, files: Mapping[str, Write], manifest: dict[str, Any]) -> None:
+    """Write `files` and the manifest, which gets their digests and its own."""
+    for name, write in files.items():
+        with (folder / name).open("wb") as file:
+            write(file)
+    manifest = {**manifest, "sha256": {name: _file_digest(folder / name) for name in files}}
+    text = json.dumps({**manifest, _OWN_DIGEST: _digest(manifest)}, indent=2, allow_nan=False) + "\n"
+    (folder / _MANIFEST).write_text(text, encoding="utf-8")
 
 
-def _write_file(path: Path, write: Write) -> str:
-    """Write a file, bring it to disk, and return its digest."""
-    with path.open("w+b") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-        file.seek(0)
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _own_digest(manifest: dict[str, Any]) -> str:
-    """Return the digest of a manifest without its digests, the same before and after it has been through JSON."""
-    content = json.loads(json.dumps({name: value for name, value in manifest.items() if name != "sha256"}))
+def _digest(manifest: dict[str, Any]) -> str:
+    """Return the digest of a manifest, the same before and after it has been through JSON, without the one in it."""
+    content = json.loads(json.dumps({name: value for name, value in manifest.items() if name != _OWN_DIGEST}))
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -176,25 +156,8 @@ def _remove_old(newest: Path) -> None:
     before = [path for path in _numbered(newest.parent) if path < newest]
     kept = {newest, *before[: KEPT - 1]}
     for path in newest.parent.iterdir():
-        if path.name.startswith(_UNFINISHED) or (_NUMBERED.fullmatch(path.name) and path not in kept):
-            _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """Remove a directory so that it is never seen half removed."""
-    if not path.exists():
-        return
-    unfinished = path.with_name(f"{_UNFINISHED}{path.name}-{os.getpid()}")
-    path.rename(unfinished)
-    shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in `folder` survive a power cut, where the system can."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        if path.name.startswith(UNFINISHED) or (_NUMBERED.fullmatch(path.name) and path not in kept):
+            remove_directory(path)
 
 
 def _numbered(directory: Path) -> list[Path]:
@@ -208,7 +171,7 @@ def _read(path: Path) -> Checkpoint:
     manifest = _read_manifest(path / _MANIFEST)
     try:
         for name, digest in manifest["sha256"].items():
-            if digest != (_own_digest(manifest) if name == _MANIFEST else _file_digest(path / name)):
+            if digest != _file_digest(path / name):
                 raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
         arrays = {file.stem: _read_arrays(file) for file in path.glob("*.npz") if file.name in manifest["sha256"]}
         learner, optimizer = arrays.pop("learner"), manifest["optimizer"]
@@ -232,6 +195,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} does not belong to a checkpoint of a3c_core")
     if manifest.get("version") != VERSION:
         raise CheckpointError(f"{path} has format version {manifest.get('version')}, and this program reads {VERSION}")
+    if manifest.get(_OWN_DIGEST) != _digest(manifest):
+        raise CheckpointError(f"{path} is damaged: its digest is not the one in it")
     return manifest
 
 

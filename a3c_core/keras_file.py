@@ -26,6 +26,7 @@ import numpy as np
 
 from a3c_core.models import MODELS, Model
 from a3c_core.parameters import Vector
+from a3c_core.tf import import_tensorflow
 
 _PACKAGE = Path(__file__).parent
 _WEIGHTS = "model.weights.h5"  # Keras's name for it inside a .keras file
@@ -66,10 +67,8 @@ def model_settings(model: Model) -> dict[str, Any]:
 
 def make_template(path: Path, model_name: str, settings: dict[str, Any]) -> None:
     """Write the template, whole or not at all. This imports Keras, so call it in a process of its own."""
-    from a3c_core.tf import import_tensorflow
-
-    import_tensorflow()
     model = MODELS[model_name](**as_arguments(settings))
+    import_tensorflow()
     network = model.build()
     places = np.arange(model.spec.size, dtype=np.float32)  # exact up to 2**24 parameters
     network.set_weights(list(model.spec.views(places).values()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import gymnasium
 import numpy as np
 import rich.console
 import rich.table
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
         rich.console.Console().print(_table(checkpoint, games))
         if options.gif is not None:
             _save_gif(options, policy, environment, games)
-    except (CheckpointError, OSError, ValidationError) as error:
+    except (CheckpointError, OSError, ValidationError, gymnasium.error.Error) as error:
         parser.error(" ".join(str(error).split()))
 
 

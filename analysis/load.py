@@ -121,6 +121,7 @@ def _run_row(cell: dict[str, Any], row: dict[str, Any] | None, curve: pd.DataFra
         "seed": int(chosen["seed"]),
         "planned": int(config["episodes"]),
         "runtime": config.get("runtime", "simulate"),
+        "pull": config.get("exchange", {}).get("pull"),
         "entropy_coefficient": config.get("learner", {}).get("entropy_coefficient", np.nan),
         **{name: known.get(name) for name in ("status", "reason", "played", "commit", "dirty", "oversubscribed")},
         "episodes_sha256": known.get("episodes_sha256"),

@@ -18,14 +18,16 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 Message = dict[str, Any]
 
 
-def start(module: str, arguments: Sequence[str], log: Path, keep_open: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+def start(
+    module: str, arguments: Sequence[str], log: Path | None = None, keep_open: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Start `python -m module` in a session of its own, with pipes to its input and from its output.
 
     The input closes when this process ends, however it ends, and the child takes that as its own end.
     """
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **dict.fromkeys(_ONE_THREAD, "1")}
-    with log.open("ab") as errors:
+    with (log or Path(os.devnull)).open("ab") as errors:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.PIPE,

@@ -143,25 +143,31 @@ class Study:
     def locked(self) -> Iterator[int]:
         """Hold the study's lock. Processes that inherit the descriptor hold it too, until the last of them ends."""
         self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            if not _lock(descriptor, _LOCK_PATIENCE_S):
-                raise UserError(f"another sweep is running in {self.path}: wait for its end, or stop it")
+        with lock_file(self.path / ".lock", _LOCK_PATIENCE_S) as descriptor:
             yield descriptor
-        finally:
-            os.close(descriptor)
 
 
-def _lock(descriptor: int, patience_s: float) -> bool:
+@contextmanager
+def lock_file(path: Path, patience_s: float) -> Iterator[int]:
+    """Hold a lock on the file, waiting for it for a while; yield its descriptor."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
+    try:
+        while not _lock(descriptor):
             if time.monotonic() > deadline:
-                return False
+                raise UserError(f"another sweep is running in {path.parent}: wait for its end, or stop it")
             time.sleep(0.1)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -59,10 +59,13 @@ def _run(plan: Plan, cell: Cell, at_once: int, children: Children, board: Board)
     """Run one cell, unless the sweep is stopping, and keep its ending on disk."""
     if children.stopping:
         return Ending(cell, "waiting")
-    plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once))
     board.started(cell)
-    status, reason = _supervise(plan, cell, children, board)
-    plan.study.conclude(cell, status, reason)
+    try:
+        plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once))
+        status, reason = _supervise(plan, cell, children, board)
+        plan.study.conclude(cell, status, reason)
+    except OSError as error:  # no space left, say
+        status, reason = "failed", str(error)
     board.ended(cell, status, reason)
     if status == "failed" and plan.fail_fast and not children.stopping:
         children.stop()
@@ -85,10 +88,7 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Board) -> tupl
 
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
-    try:
-        process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
-    except OSError as error:
-        return "failed", f"can't start its process: {error}"
+    process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
     code = children.follow(process, heed)
     if log.stat().st_size == 0:
         log.unlink()

@@ -1,4 +1,4 @@
-"""The learner written for reading: forward pass, returns, loss and gradient of the dense model, in plain float64 NumPy."""
+"""The learner written for reading: forward pass, returns, loss and gradient of the dense model, in float64 NumPy."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,10 @@ class Outputs(NamedTuple):
     values: np.ndarray  # [T]
 
 
-def weights(parameters, model=DenseModel()):
+DENSE = DenseModel()
+
+
+def weights(parameters, model=DENSE):
     """Return the six arrays of the network as float64."""
     return [view.astype(np.float64) for view in model.spec.views(parameters).values()]
 
@@ -30,7 +33,7 @@ def forward(arrays, observations):
 
 
 def returns(rewards, values, bootstrap_value, gamma, t_max):
-    """Return [T]: each a sum of discounted rewards up to its chunk's end, and on from there with the critic's estimate."""
+    """Return [T]: discounted rewards summed to their chunk's end, and from there on what the critic says."""
     steps = len(rewards)
     chunk = min(t_max or steps, steps)
     discounts = gamma ** np.arange(chunk + 1)

@@ -131,13 +131,24 @@ def edit_manifest(path, **changes):
         ({"format": "something else"}, "does not belong to a checkpoint of a3c_core"),
         ({"version": 2}, "format version 2, and this program reads 1"),
         ({"info": {"edited": True}}, "manifest.json is damaged"),
-        ({"sha256": {}}, "does not fit its files"),
-        ({"sha256": 3}, "does not fit its files"),
+        ({"sha256": {}}, "manifest.json is damaged"),
     ],
 )
 def test_foreign_manifest_is_refused_in_one_line(changes, message, tmp_path, optimizer):
     edit_manifest(save(tmp_path, optimizer), **changes)
     with pytest.raises(checkpoints.CheckpointError, match=message) as caught:
+        checkpoints.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sha256": {}}, {"sha256": 3}, {"model": {"name": "unknown", "settings": {}}}, {"optimizer": {}}]
+)
+def test_manifest_that_makes_no_sense_is_refused_in_one_line(changes, tmp_path, optimizer):
+    path = save(tmp_path, optimizer)
+    edit_manifest(path, **changes)
+    edit_manifest(path, manifest_sha256=checkpoints._digest(json.loads((path / "manifest.json").read_text())))
+    with pytest.raises(checkpoints.CheckpointError, match=r"manifest\.json does not fit its files") as caught:
         checkpoints.load(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -227,6 +238,6 @@ def test_template_is_made_where_the_package_can_not_be_written(tmp_path, monkeyp
 
 
 def test_failure_to_make_a_template_is_explained(tmp_path):
-    with pytest.raises(RuntimeError, match="Keras could not save a model 'sparse'.*KeyError"):
+    with pytest.raises(RuntimeError, match=r"Keras could not save a model 'sparse'.*KeyError"):
         keras_file._run_maker(tmp_path / "sparse.keras", "sparse", {})
     assert names(tmp_path) == []

@@ -114,7 +114,9 @@ def test_certain_policy_gives_a_finite_gradient():
     parameters = parameters * np.float32(30)
     settings = learner("full", entropy=0.01)
     expected, loss, _ = learner_twin.gradient(learner_twin.weights(parameters), trajectory, settings)
-    assert np.exp(learner_twin.forward(learner_twin.weights(parameters), trajectory.observations).log_policy).min() < 1e-45
+    assert (
+        np.exp(learner_twin.forward(learner_twin.weights(parameters), trajectory.observations).log_policy).min() < 1e-45
+    )
     for name in ("compiled", "tensorflow"):
         gradient, its_loss, _ = engine(name, settings).gradient(parameters, trajectory)
         assert relative_error(gradient, expected) < TOLERANCE

@@ -7,25 +7,30 @@ from a3c_core.glorot import glorot_uniform
 from a3c_core.models import MODELS, DenseModel
 from a3c_core.tf import import_tensorflow
 
-import_tensorflow()
-import keras  # after TensorFlow's thread limits are set
+
+@pytest.fixture(scope="module")
+def keras():
+    import_tensorflow()  # which sets its thread limits
+    import keras
+
+    return keras
 
 
 @pytest.mark.parametrize("seed", [0, 1, 24, 2**31 - 3, 2**31 - 2, 2**32 - 1])
 @pytest.mark.parametrize("shape", [(8, 128), (128, 2), (128, 1), (3, 5), (1, 1)])
-def test_glorot_is_that_of_keras_to_the_last_bit(seed, shape):
+def test_glorot_is_that_of_keras_to_the_last_bit(seed, shape, keras):
     expected = keras.initializers.GlorotUniform(seed)(shape).numpy()
     assert glorot_uniform(shape, seed).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("model", [DenseModel(), DenseModel((4,), actions=3, units=16)])
-def test_spec_names_the_variables_of_keras_in_order(model):
+def test_spec_names_the_variables_of_keras_in_order(model, keras):
     variables = model.build().trainable_variables
     assert {variable.path: tuple(variable.shape) for variable in variables} == dict(model.spec.shapes)
     assert [variable.path for variable in variables] == list(model.spec.shapes)
 
 
-def test_keras_reads_and_writes_the_flat_vector():
+def test_keras_reads_and_writes_the_flat_vector(keras):
     model, network = DenseModel(), DenseModel().build()
     flat = np.random.default_rng(0).normal(size=model.spec.size).astype(np.float32)
     network.set_weights(list(model.spec.views(flat).values()))
@@ -41,7 +46,7 @@ def test_views_share_memory_and_refuse_another_size():
         spec.views(flat[1:])
 
 
-def test_numpy_policy_is_that_of_keras():
+def test_numpy_policy_is_that_of_keras(keras):
     model, network = DenseModel(), DenseModel().build()
     parameters = 3 * model.initial_parameters(5)
     network.set_weights(list(model.spec.views(parameters).values()))
@@ -60,7 +65,7 @@ def test_initial_parameters_belong_to_the_seed():
     first, second = model.spec.views(model.initial_parameters(3)), model.spec.views(model.initial_parameters(4))
     for name in model.spec.shapes:
         assert np.array_equal(first[name], second[name]) == name.endswith("bias")
-        assert not first[name].any() == name.endswith("bias")
+        assert first[name].any() != name.endswith("bias")
 
 
 def test_layers_of_one_model_start_from_different_numbers():

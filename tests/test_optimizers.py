@@ -17,7 +17,7 @@ def parameters():
 
 
 def gradients(count, seed=1):
-    """Yield gradients whose size changes by a factor of a thousand from entry to entry and of ten from one to the next."""
+    """Yield gradients that differ by a factor of a thousand from entry to entry, and of ten from one to the next."""
     random = np.random.default_rng(seed)
     scales = 10 ** random.uniform(-2, 1, SIZE)
     for _ in range(count):

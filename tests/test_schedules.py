@@ -58,7 +58,13 @@ def test_fixed_never_changes():
 
 @pytest.mark.parametrize(
     ("text", "span"),
-    [("10", Span(10, 10)), (40, Span(40, 40)), ("6->12", Span(6, 12)), ("10→20", Span(10, 20)), (" 10 -> 32 ", Span(10, 32))],
+    [
+        ("10", Span(10, 10)),
+        (40, Span(40, 40)),
+        ("6->12", Span(6, 12)),
+        ("10→20", Span(10, 20)),
+        (" 10 -> 32 ", Span(10, 32)),
+    ],
 )
 def test_worker_counts_parse(text, span):
     assert parse_workers(text, ScheduleConfig()) == span
@@ -72,7 +78,13 @@ def test_auto_takes_its_bounds_from_the_schedule():
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("0", "at least 1"), ("-4", "not a worker count"), ("12->6", "only adds workers"), ("ten", "10->20"), ("0->5", "least 1")],
+    [
+        ("0", "at least 1"),
+        ("-4", "not a worker count"),
+        ("12->6", "only adds workers"),
+        ("ten", "10->20"),
+        ("0->5", "least 1"),
+    ],
 )
 def test_nonsense_is_refused_with_the_reason(text, reason):
     with pytest.raises(ValueError, match=reason):

@@ -103,7 +103,29 @@ def test_a_directory_with_another_run_is_refused(tmp_path):
 
 def test_records_survive_the_round_trip(tmp_path):
     record = EpisodeRecord(
-        "a", 0, 3, 7, 10, 2, -3.5, 140, False, 1.25, 2.5, 2.75, float("nan"), 5, 9, 3, 2, 0.25, 1.5, 0.5, 0.25, 4.0, "applied"
+        "a",
+        0,
+        3,
+        7,
+        10,
+        2,
+        -3.5,
+        140,
+        False,
+        1.25,
+        2.5,
+        2.75,
+        float("nan"),
+        5,
+        9,
+        3,
+        2,
+        0.25,
+        1.5,
+        0.5,
+        0.25,
+        4.0,
+        "applied",
     )
     writer = RecordWriter(tmp_path)
     writer.append(record)

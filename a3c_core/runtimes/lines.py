@@ -18,7 +18,7 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.master import new_optimizer
 from a3c_core.parameters import Vector
-from a3c_core.runtimes.shared_memory import MESSAGE, RING_SLOTS, SharedArrays
+from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
 from a3c_core.worker import Work
 
 _WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
@@ -66,9 +66,7 @@ class SharedLine:
         """Hand over one gradient and what is known of its episode; wait where the exchange's settings say so."""
         lane = self._lane
         self._wait(lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
-        message = np.zeros((), MESSAGE)
-        _describe(message, work, version, started_s)
-        self._hand_over(message, work.rollout.gradient)
+        self._hand_over(_describe(work, version, started_s), work.rollout.gradient)
         if self._until_applied:
             self._wait(lambda: lane["served"] == lane["sent"])
         elif self._until_accepted:
@@ -77,11 +75,11 @@ class SharedLine:
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
-    def _hand_over(self, message: Any, gradient: Vector) -> None:
+    def _hand_over(self, message: Message, gradient: Vector) -> None:
         self._arrays.gradients[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = gradient
         self._put(message)
 
-    def _put(self, message: Any) -> None:
+    def _put(self, message: Message) -> None:
         self._arrays.messages[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = message
         self._lane["sent"] += 1  # last: only now is the slot the master's
         self._ring()
@@ -95,8 +93,10 @@ class SharedLine:
             return
         began = time.monotonic()
         lane = self._lane
-        lane["waiting"] = 1
-        while not condition() and not lane["stop"]:
+        while not lane["stop"]:
+            lane["waiting"] = 1  # the master clears it when it wakes us, so that it does so once
+            if condition():
+                break
             if self._poll.poll(_WAKE_LIMIT_S * 1000):
                 os.read(self._wake, 4096)
         lane["waiting"] = 0
@@ -120,10 +120,10 @@ class QueueLine(SharedLine):
             lane["mail_taken"] += 1
         return self._version
 
-    def _hand_over(self, message: Any, gradient: Vector) -> None:
+    def _hand_over(self, message: Message, gradient: Vector) -> None:
         self._lane["sent"] += 1  # first: a large gradient only fits through the pipe while the master reads
         self._ring()
-        self._gradients.send((message.tobytes(), gradient))
+        self._gradients.send((message, gradient))
 
 
 class HogwildLine(SharedLine):
@@ -139,26 +139,31 @@ class HogwildLine(SharedLine):
         self._parameters[:] = self._arrays.parameters[0]  # perhaps amid another's update: that is the point
         return self._version()
 
-    def _hand_over(self, message: Any, gradient: Vector) -> None:
+    def _hand_over(self, message: Message, gradient: Vector) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
         result = self._optimizer.apply(self._arrays.parameters[0], gradient)
         self._lane["updates"] += result.applied
-        message["rejected"], message["gradient_norm"] = not result.applied, result.gradient_norm
-        message["version_applied"] = self._version()
         self._lane["apply_s"] += time.monotonic() - began_s
-        self._put(message)
+        message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)
+        self._put(message._replace(version_applied=self._version()))
 
     def _version(self) -> int:
         return int(self._arrays.lanes["updates"].sum())
 
 
-def _describe(message: Any, work: Work, version: int, started_s: float) -> None:
-    message["version_pulled"] = version
-    message["started_s"], message["finished_s"] = started_s, time.monotonic()
-    message["rollout_steps"] = work.rollout.env_steps
-    if work.episode is not None:
-        episode = work.episode
-        message["ends_episode"], message["truncated"] = 1, episode.truncated
-        message["episode"], message["score"], message["steps"] = episode.number, episode.score, episode.steps
-        message["reward"], message["loss"], message["entropy"] = episode.reward, episode.loss, episode.entropy
+def _describe(work: Work, version: int, started_s: float) -> Message:
+    message = Message(version, work.rollout.env_steps, started_s, time.monotonic())
+    if work.episode is None:
+        return message
+    episode = work.episode
+    return message._replace(
+        ends_episode=1,
+        episode=episode.number,
+        score=episode.score,
+        reward=episode.reward,
+        steps=episode.steps,
+        truncated=int(episode.truncated),
+        loss=episode.loss,
+        entropy=episode.entropy,
+    )

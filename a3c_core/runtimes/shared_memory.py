@@ -12,28 +12,30 @@ from numpy.typing import NDArray
 
 from a3c_core.parameters import Vector
 
-MESSAGE = np.dtype(
-    [
-        ("version_pulled", "i8"),
-        ("version_applied", "i8"),  # only without a master: the version that the worker itself made
-        ("started_s", "f8"),  # of the episode; monotonic clock, which all processes of a machine share
-        ("finished_s", "f8"),
-        ("gradient_norm", "f8"),  # only without a master
-        ("reward", "f8"),
-        ("loss", "f8"),
-        ("entropy", "f8"),
-        ("episode", "i8"),  # the worker's own count
-        ("score", "i8"),
-        ("steps", "i8"),  # of the episode if this ends one
-        ("rollout_steps", "i8"),
-        ("ends_episode", "u1"),
-        ("truncated", "u1"),
-        ("rejected", "u1"),  # only without a master
-    ],
-    align=True,
-)
 
-LANE = np.dtype(  # one worker's line to the master; each field has one writer, so no lock is needed
+class Message(NamedTuple):
+    """What travels with a gradient; times are of the monotonic clock, which all processes of a machine share."""
+
+    version_pulled: int
+    rollout_steps: int
+    started_s: float  # of the episode
+    finished_s: float
+    ends_episode: int = 0  # if 1, what follows describes the episode
+    episode: int = 0  # the worker's own count
+    score: int = 0
+    reward: float = 0.0
+    steps: int = 0
+    truncated: int = 0
+    loss: float = 0.0
+    entropy: float = 0.0
+    version_applied: int = 0  # from here on: only where the worker itself updates the parameters
+    rejected: int = 0
+    gradient_norm: float = 0.0
+
+
+MESSAGE = np.dtype([(name, "i8" if kind is int else "f8") for name, kind in Message.__annotations__.items()])
+
+LANE = np.dtype(  # one worker's line to the master; each field has one writer, or may be missed, so no lock is needed
     [
         ("granted", "i8"),  # master: episodes that the worker may begin in all
         ("accepted", "i8"),  # master: messages taken over
@@ -42,7 +44,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("mail_sent", "i8"),  # master: models put into the mailbox
         ("sent", "i8"),  # worker: messages handed over
         ("mail_taken", "i8"),  # worker: models taken from the mailbox
-        ("waiting", "i8"),  # worker: wants to be woken
+        ("waiting", "i8"),  # worker: wants to be woken; cleared by the master when it does so
         ("updates", "i8"),  # worker: updates made by itself, without a master
         ("ready", "i8"),  # worker: is up
         ("work_s", "f8"),  # worker: playing and differentiating

@@ -1,4 +1,4 @@
-"""What a worker process or thread runs. Importing this loads everything the compiled engine needs, and no TensorFlow."""
+"""What a worker process or thread runs. Importing this loads what the compiled engine needs, and no TensorFlow."""
 
 import os
 import signal

@@ -1,0 +1,319 @@
+"""The `processes` and `threads` runtimes: a master and its workers on the real clock.
+
+The process that runs this is the master. It takes messages from the workers' lanes into one FIFO queue, applies one
+gradient at a time, publishes the parameters, and looks after the crew. It blocks when there is nothing to do.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.config import RunConfig
+from a3c_core.costs import CostProfile
+from a3c_core.master import Master
+from a3c_core.parameters import Vector
+from a3c_core.records import EpisodeRecord, Status
+from a3c_core.runtimes.crew import Crew
+from a3c_core.runtimes.gradient_queue import GradientQueue
+from a3c_core.runtimes.ledger import Delivery, Ledger
+from a3c_core.runtimes.shared_memory import RING_SLOTS, Layout, Message, SharedBlock
+from a3c_core.worker import Episode
+
+_LOOK_S = 0.1  # between two looks at the crew
+_PREFETCHED = 4  # episodes granted ahead, so that a worker need not wait for the next grant
+
+
+class RunFailed(Exception):
+    """More workers were lost than the run may replace; the message says why."""
+
+
+class RealRuntime:
+    """One run on the real clock."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        profile: CostProfile,
+        master: Master,
+        on_episode: Callable[[EpisodeRecord], None],
+        run: str = "run",
+    ):
+        self.config, self.profile, self.master = config, profile, master
+        self.ledger = Ledger(config, on_episode, run)
+        self.overloaded = False
+        self.elapsed_s = 0.0  # before this process took the run over
+        lanes = config.span.end
+        self.recorded: list[int] = [0] * lanes  # episodes, by lane
+        self._arrived: list[int] = [0] * lanes  # episodes whose last gradient was taken over, by lane
+        self._generations = [0] * lanes  # workers hired so far, by lane
+        self._hogwild = config.exchange.transport == "hogwild"
+        slots = master.optimizer.slots.shape[0] if self._hogwild else 0
+        self._block = SharedBlock(Layout(lanes, master.parameters.size, slots))
+        self._arrays = self._block.arrays
+        self._lanes = self._arrays.lanes
+        self._sent, self._waiting = self._lanes["sent"], self._lanes["waiting"]  # looked at for every gradient
+        self._granted: list[int] = [0] * lanes  # episodes, by lane, as the lanes say
+        self._tickets = 0  # episodes that nobody has been granted
+        self._leaving: set[int] = set()  # lanes whose workers were told to go
+        self._accepted = np.zeros(lanes, np.int64)
+        self._queue = GradientQueue(master.parameters.size)
+        self._started_s = self._looked_s = time.monotonic()
+
+    @property
+    def clock_s(self) -> float:
+        """Seconds since the run began, interruptions left out."""
+        return self.elapsed_s + time.monotonic() - self._started_s
+
+    def start(self) -> None:
+        """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
+        self._arrived = list(self.recorded)
+        self._tickets = self.config.episodes - sum(self.recorded)
+        if self._hogwild:
+            self._arrays.slots[:] = self.master.optimizer.slots
+            self._arrays.parameters[0] = self.master.parameters
+            self._lanes["updates"][0] = self.master.version
+        else:
+            self._arrays.publish(self.master.version, self.master.parameters)
+        self.crew = Crew(self.config, self._block)
+        for lane in range(self.config.span.start):
+            self._hire(lane)
+        while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
+            self.crew.wait(_LOOK_S)
+            self._replace_lost()
+        self._started_s = time.monotonic()
+
+    def step(self) -> bool:
+        """Do what there is to do, or wait for it; return whether the run goes on."""
+        if self.ledger.episodes >= self.config.episodes or self.overloaded:
+            return False
+        self._collect()
+        if len(self._queue):
+            self._serve()
+        if time.monotonic() - self._looked_s > _LOOK_S:
+            self._looked_s = time.monotonic()
+            self._replace_lost()
+            self._grant()
+        return True
+
+    def stop(self) -> dict[str, float]:
+        """Dismiss the crew, take the last parameters, and return where the workers' time went, in seconds."""
+        self.crew.close()
+        while len(self._queue):  # of an overloaded or interrupted run
+            (delivery, _), _ = self._queue.popleft()
+            self._enter(delivery, "dropped")
+        self.take_parameters()
+        split = {name: float(self._lanes[name].sum()) for name in ("work_s", "wait_s", "pull_s", "apply_s")}
+        self._block.close()
+        return split
+
+    def take_parameters(self) -> None:
+        """Bring the master up to date where the workers update the parameters themselves."""
+        if self._hogwild:
+            self.master.parameters[:] = self._arrays.parameters[0]
+            self.master.optimizer.slots[:] = self._arrays.slots
+            self.master.optimizer.updates = int(self._lanes["updates"].sum())
+
+    # Gradients
+
+    def _collect(self) -> None:
+        """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
+        if not len(self._queue) and not self._pending().size:
+            self.crew.wait(_LOOK_S)
+        exchange = self.config.exchange
+        while True:
+            pending = self._pending()
+            if not pending.size or (exchange.queue == "bounded" and len(self._queue) >= exchange.queue_size):
+                return
+            self._accept(self._oldest(pending))
+
+    def _pending(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self._sent > self._accepted)
+
+    def _oldest(self, pending: NDArray[np.intp]) -> int:
+        """Return the lane whose message was ready first; those in pipes can't be seen, and take turns."""
+        if self.config.exchange.transport == "queue":
+            return int(pending[np.argmin(self._accepted[pending])])
+        slots = self._accepted[pending] % RING_SLOTS
+        return int(pending[np.argmin(self._arrays.messages["finished_s"][pending, slots])])
+
+    def _accept(self, lane: int) -> None:
+        """Take one message over from `lane`."""
+        received = self._receive(lane)
+        if received is None:
+            self.ledger.totals.lost += 1
+        else:
+            self._take_over(lane, *received)
+        self.ledger.totals.sent += 1
+        self._accepted[lane] += 1
+        self._lanes["accepted"][lane] = self._accepted[lane]
+        self._wake(lane)
+
+    def _receive(self, lane: int) -> tuple[Message, Vector] | None:
+        """Return the next (message, gradient) of a lane, or None if it was lost with its worker."""
+        if self.config.exchange.transport != "queue":
+            slot = self._accepted[lane] % RING_SLOTS
+            return Message(*self._arrays.messages[lane, slot].tolist()), self._arrays.gradients[lane, slot]
+        connection = self.crew.hands[lane].gradients
+        assert connection is not None
+        try:
+            return connection.recv()
+        except (EOFError, OSError):
+            return None
+
+    def _take_over(self, lane: int, message: Message, gradient: Vector) -> None:
+        self.crew.hands[lane].heard_s = time.monotonic()
+        totals, exchange = self.ledger.totals, self.config.exchange
+        delivery = self._delivery(lane, message)
+        if delivery.episode is not None:
+            self._arrived[lane] += 1
+            self._grant_one(lane)
+        if self._hogwild:
+            self._enter_hogwild(delivery, message)
+        elif exchange.queue == "dropping" and len(self._queue) >= exchange.queue_size:
+            self._enter(delivery, "dropped")
+            self._mark_served(lane, self._generations[lane])
+        else:
+            self._queue.append((delivery, self._generations[lane]), gradient)
+            totals.queue_peak = max(totals.queue_peak, len(self._queue))
+            self.overloaded = exchange.overload_limit is not None and len(self._queue) > exchange.overload_limit
+
+    def _delivery(self, lane: int, message: Message) -> Delivery:
+        self.ledger.totals.env_steps += message.rollout_steps
+        offset_s = self.elapsed_s - self._started_s
+        episode = None
+        if message.ends_episode:
+            episode = Episode(
+                number=message.episode,
+                score=message.score,
+                reward=message.reward,
+                steps=message.steps,
+                truncated=bool(message.truncated),
+                loss=message.loss,
+                entropy=message.entropy,
+            )
+        started_s = max(0.0, message.started_s + offset_s)  # the first may begin before the last worker is up
+        arrived_s = max(0.0, message.finished_s + offset_s)
+        return Delivery(lane, message.version_pulled, started_s, arrived_s, len(self._queue), episode)
+
+    def _serve(self) -> None:
+        """Apply the oldest gradient and publish what comes of it."""
+        (delivery, generation), gradient = self._queue.popleft()
+        began_s = time.monotonic()
+        staleness = self.master.version - delivery.version_pulled
+        result = self.master.apply(gradient)
+        self._publish()
+        self.ledger.totals.master_busy_s += time.monotonic() - began_s
+        self._enter(delivery, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
+        self._mark_served(delivery.worker, generation)
+
+    def _publish(self) -> None:
+        if self.config.exchange.transport == "shared":
+            self._arrays.publish(self.master.version, self.master.parameters)
+            return
+        for lane in np.flatnonzero(self._lanes["mail_sent"] == self._lanes["mail_taken"]):
+            self._post(int(lane))
+
+    def _post(self, lane: int) -> None:
+        """Put the parameters into the mailbox of `lane`."""
+        hand = self.crew.hands.get(lane)
+        if hand is None or hand.mailbox is None:
+            return
+        with contextlib.suppress(OSError):  # it has died; whoever looks after the crew will find out
+            hand.mailbox.send((self.master.version, self.master.parameters))
+            self._lanes["mail_sent"][lane] += 1
+            self._wake(lane)
+
+    def _mark_served(self, lane: int, generation: int) -> None:
+        if generation == self._generations[lane] and lane in self.crew.hands:
+            self._lanes["served"][lane] += 1
+            self._wake(lane)
+
+    def _wake(self, lane: int) -> None:
+        if self._waiting[lane] and lane in self.crew.hands:
+            self._waiting[lane] = 0
+            self.crew.wake(lane)
+
+    # Records and schedule
+
+    def _enter(self, delivery: Delivery, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
+        self._enter_at(delivery, status, self.master.version, staleness, gradient_norm)
+
+    def _enter_hogwild(self, delivery: Delivery, message: Message) -> None:
+        staleness = max(0, message.version_applied - 1 - message.version_pulled)
+        status: Status = "rejected" if message.rejected else "applied"
+        self._enter_at(delivery, status, message.version_applied, staleness, message.gradient_norm)
+
+    def _enter_at(self, delivery: Delivery, status: Status, version: int, staleness: int, norm: float) -> None:
+        clock_s, alive, episode = self.clock_s, self.alive, delivery.episode
+        by_profile = episode is not None and self.config.schedule.clock == "profile"
+        episode_s = self.profile.cycle_s(episode.steps) if by_profile and episode else None
+        self.ledger.enter(delivery, status, clock_s, alive, version, staleness, norm, clock_s, episode_s)
+        if episode is not None:
+            self.recorded[delivery.worker] += 1
+            self._change_workers(alive, self.ledger.target_workers(alive, len(self._queue)))
+
+    # Crew
+
+    @property
+    def alive(self) -> int:
+        """Workers at work, those on their way out left aside."""
+        return len(self.crew.hands) - len(self._leaving)
+
+    def _change_workers(self, alive: int, target: int) -> None:
+        if target > alive:
+            free = [lane for lane in range(len(self._lanes)) if lane not in self.crew.hands]
+            for lane in free[: target - alive]:
+                self._hire(lane)
+        for lane in sorted(self.crew.hands.keys() - self._leaving)[target:]:
+            self._leaving.add(lane)
+            self._lanes["stop"][lane] = 1  # it leaves after its episode
+            self.crew.wake(lane)
+
+    def _hire(self, lane: int) -> None:
+        kept = {name: self._lanes[name][lane] for name in ("updates", "work_s", "wait_s", "pull_s", "apply_s")}
+        self._lanes[lane] = np.zeros((), self._lanes.dtype)
+        for name, value in kept.items():
+            self._lanes[name][lane] = value
+        self._accepted[lane] = 0
+        self._generations[lane] += 1
+        self._lanes["granted"][lane] = self._granted[lane] = self._arrived[lane]
+        self.crew.hire(lane, self._arrived[lane])
+        for _ in range(_PREFETCHED):
+            self._grant_one(lane)
+        self._post(lane)
+
+    def _grant_one(self, lane: int) -> None:
+        """Let a worker begin one more episode, if there is one left that nobody has been granted."""
+        if self._tickets and lane not in self._leaving:
+            self._tickets -= 1
+            self._granted[lane] += 1
+            self._lanes["granted"][lane] = self._granted[lane]
+            self._wake(lane)
+
+    def _grant(self) -> None:
+        """Give what lost or dismissed workers have left undone to those who have nothing to do."""
+        for lane in self.crew.hands:
+            if self._granted[lane] - self._arrived[lane] < _PREFETCHED:
+                self._grant_one(lane)
+
+    def _replace_lost(self) -> None:
+        for lane, reason in self.crew.lost():
+            while self._lanes["sent"][lane] > self._accepted[lane]:  # what it had handed over is not lost
+                self._accept(lane)
+            self.crew.bury(lane)
+            self._tickets += self._granted[lane] - self._arrived[lane]  # what it was granted, but left undone
+            self._granted[lane] = self._arrived[lane]
+            if lane in self._leaving:
+                self._leaving.discard(lane)
+                continue
+            totals = self.ledger.totals
+            totals.crashes += 1
+            if totals.crashes > self.config.restarts or not self._lanes["ready"].any():
+                raise RunFailed(
+                    f"worker {lane}: {reason} (lost worker {totals.crashes}, {self.config.restarts} allowed)"
+                )
+            self._hire(lane)

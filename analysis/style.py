@@ -1,0 +1,166 @@
+"""One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded, readable in grey."""
+
+import io
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import matplotlib
+from matplotlib import colormaps, ticker
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from analysis.curves import Band
+from analysis.study import Schedule, Study
+
+PANEL_INCHES = (5.4, 3.8)
+INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
+_LEGEND_LETTERS = 56  # that fit into a line under a panel
+_MARKERS = "XvDPo^s<"
+_FEWEST, _MOST = 3, 48  # worker counts at the ends of the colour scale
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 21,
+    "axes.labelsize": 10,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "a3c",
+    "svg.fonttype": "path",
+}
+
+
+def colour(workers: int) -> str:
+    """Return the colour of a worker count: darker for few, brighter for many, on a scale that is monotone in grey."""
+    place = math.log(min(max(workers, _FEWEST), _MOST) / _FEWEST) / math.log(_MOST / _FEWEST)
+    return to_hex(colormaps["plasma"](0.84 * place))
+
+
+def marker(workers: int) -> str:
+    """Return the marker of a worker count."""
+    return _MARKERS[round(3 * math.log2(workers)) % len(_MARKERS)]
+
+
+def line(schedule: Schedule, order: int = 0) -> dict:
+    """Return how a schedule's line looks; `order` staggers the markers of lines that lie on each other."""
+    return {
+        "color": colour(schedule.end),
+        "linestyle": _dashes(schedule),
+        "linewidth": 2.0,
+        "marker": marker(schedule.end),
+        "markersize": 5.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.7,
+        "markevery": (0.04 + 0.03 * (order % 5), 0.16),
+        "label": schedule.label,
+    }
+
+
+def _dashes(schedule: Schedule):
+    if not schedule.dynamic:
+        return "solid"
+    return (0, (1.2, 1.2)) if schedule.adaptive or "slides" in schedule.label else (0, (4.5, 1.6))
+
+
+def draw_band(ax: Axes, band: Band, schedule: Schedule, order: int = 0, scale: float = 1.0) -> None:
+    """Draw a schedule's curve and shade its spread; `scale` divides x."""
+    x = band.x / scale
+    if band.runs > 1:
+        ax.fill_between(x, band.low, band.high, color=colour(schedule.end), alpha=0.16, linewidth=0)
+    ax.plot(x, band.middle, **line(schedule, order))
+
+
+def legend(ax: Axes) -> None:
+    """Put the legend of schedules under the axes, where no curve can hide it."""
+    handles, labels = ax.get_legend_handles_labels()
+    widest = max(map(len, labels), default=1)
+    ax.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(-0.02, -0.19),
+        ncols=max(1, min(len(labels), int(_LEGEND_LETTERS // (widest + 6)))),
+        columnspacing=1.2,
+        handlelength=2.4,
+        handletextpad=0.5,
+        borderaxespad=0.0,
+        title="workers",
+        title_fontsize=9,
+        alignment="left",
+    )
+
+
+def note(ax: Axes, text: str) -> None:
+    """Put small grey words between the title and the axes."""
+    ax.text(0.0, 1.03, text, transform=ax.transAxes, ha="left", va="bottom", fontsize=8.5, color=MUTED)
+
+
+def from_zero(ax: Axes) -> None:
+    """Let y begin just below 0, so that a line at 0 is seen."""
+    top = ax.get_ylim()[1]
+    ax.set_ylim(-0.02 * top, top)
+
+
+def thousands(axis) -> None:
+    """Write an axis's numbers as 20,000."""
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def worker_axis(ax: Axes, counts: list[int]) -> None:
+    """Make x a logarithmic axis of worker counts, labelled where there are any."""
+    ax.set_xscale("log")
+    ax.set_xticks(counts, [str(count) for count in counts])
+    ax.xaxis.set_minor_locator(ticker.NullLocator())
+    ax.set_xlim(min(counts) / 1.35, max(counts) * 1.35)
+    ax.set_xlabel("workers")
+
+
+@contextmanager
+def paper() -> Iterator[None]:
+    """Draw in this project's style, whatever the user's matplotlib settings are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+Panel = Callable[[Study, Axes], Axes]
+
+
+def draw(study: Study, panels: list[Panel]) -> Figure:
+    """Return a figure with the panels side by side, two in a row."""
+    columns = min(2, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
+    for place, panel in enumerate(panels):
+        panel(study, figure.add_subplot(rows, columns, place + 1))
+    return figure
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """Return the figure as "png" or "svg"; equal figures give equal bytes."""
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,144 @@
+"""One cell's run in MLflow, filled from the cell's directory.
+
+The run's tag `episodes_logged` says how far its curves are, and is set with every batch. Should a sweep be killed between
+a batch and its tag, the batch is sent again, and MLflow keeps identical points once.
+"""
+
+import json
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from a3c_core import checkpoints
+from a3c_core.records import read_records
+from experiments.artifacts import collect
+from experiments.episode_metrics import batches
+from experiments.settings import flatten
+from experiments.study import DONE, read_json
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+UID, LOGGED, COMPLETE, STATUS = "uid", "episodes_logged", "complete", "cell_status"
+_IN_MLFLOW = {"running": "RUNNING", "failed": "FAILED", "interrupted": "KILLED"}  # the others are FINISHED
+_BEING_REPLACED = (OSError, KeyError, ValueError, pa.ArrowException)  # what reading files under way may raise
+_MOST_PARAMS = 100  # that MLflow takes at once
+
+
+class CellRun:
+    """A run that exists in MLflow, and the directory that it mirrors."""
+
+    def __init__(self, client: "MlflowClient", run: str, cell: dict[str, Any], directory: Path, every: int):
+        self._client, self._run, self._cell, self._directory, self._every = client, run, cell, directory, every
+        tags = client.get_run(run).data.tags
+        self._logged = int(tags.get(LOGGED, 0))
+        self._status = tags.get(STATUS)
+        self._described = False
+        self.complete = tags.get(COMPLETE) == "true"
+
+    def sync(self, metadata: dict[str, Any]) -> None:
+        """Tell MLflow what is new."""
+        if self.complete:
+            return
+        if not self._described:
+            self._describe(metadata)
+        final = metadata["status"] in DONE
+        try:
+            records = read_records(self._directory) if final else self._checkpointed_records()
+        except _BEING_REPLACED:
+            return
+        self._log_episodes(records, metadata)
+        if final:
+            self._log_ending(metadata)
+        self._set_status(metadata)
+        if final:
+            self._client.set_tag(self._run, COMPLETE, "true")
+            self.complete = True
+
+    def _describe(self, metadata: dict[str, Any]) -> None:
+        """Log settings and tags."""
+        from mlflow.entities import Param, RunTag
+
+        settings = {**dict(flatten(self._cell["config"])), **self._cell["settings"]}
+        params = [
+            Param(name, value if isinstance(value, str) else json.dumps(value)) for name, value in settings.items()
+        ]
+        for start in range(0, len(params), _MOST_PARAMS):
+            self._client.log_batch(self._run, params=params[start : start + _MOST_PARAMS])
+        tags = [RunTag(name, value) for name, value in describing_tags(self._cell["config"], metadata).items()]
+        self._client.log_batch(self._run, tags=tags)
+        self._described = True
+
+    def _checkpointed_records(self) -> pa.Table:
+        """Return the records that will not be made again: those before the newest checkpoint."""
+        newest = next(iter(checkpoints.found(self._directory)), None)
+        manifest = read_json(newest / "manifest.json") if newest else None
+        count = int(manifest["info"]["records"][1]) if manifest else 0
+        return read_records(self._directory).slice(0, count)
+
+    def _log_episodes(self, records: pa.Table, metadata: dict[str, Any]) -> None:
+        from mlflow.entities import Metric, RunTag
+
+        for batch in batches(records, self._logged, milliseconds(metadata["started"]), self._every):
+            metrics = [Metric(point.key, point.value, point.timestamp_ms, point.episode) for point in batch.points]
+            self._client.log_batch(self._run, metrics=metrics, tags=[RunTag(LOGGED, str(batch.end))])
+            self._logged = batch.end
+
+    def _log_ending(self, metadata: dict[str, Any]) -> None:
+        """Log summary and artifacts."""
+        from mlflow.entities import Metric
+
+        summary = read_json(self._directory / "summary.json") or {}
+        stamp_ms = milliseconds(metadata["started"]) + round(1000 * summary.get("clock_s", 0))
+        numbers = {key: value for key, value in summary.items() if isinstance(value, int | float)}
+        finite = {key: value for key, value in numbers.items() if abs(value) < float("inf")}
+        metrics = [Metric(key, value, stamp_ms, summary["episodes"]) for key, value in finite.items()]
+        self._client.log_batch(self._run, metrics=metrics)
+        with tempfile.TemporaryDirectory() as folder:
+            problems = collect(self._directory, Path(folder))
+            self._client.log_artifacts(self._run, folder)
+        if problems:
+            self._client.set_tag(self._run, "artifacts_missing", "; ".join(problems)[:5000])
+
+    def _set_status(self, metadata: dict[str, Any]) -> None:
+        status = metadata["status"]
+        if status == self._status:
+            return
+        self._client.set_tag(self._run, "reason", metadata.get("reason") or "")
+        if status == "running":
+            self._client.update_run(self._run, status="RUNNING")
+        else:
+            self._client.set_terminated(self._run, _IN_MLFLOW.get(status, "FINISHED"), milliseconds(metadata["ended"]))
+        self._client.set_tag(self._run, STATUS, status)
+        self._status = status
+
+
+def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[str, str]:
+    """Return what a run is tagged with besides its identity."""
+    tags = {
+        "runtime": config["runtime"],
+        "engine": config["engine"],
+        "transport": config["exchange"].get("transport", "virtual"),
+        "commit": metadata["commit"],
+        "dirty": metadata["dirty"],
+        "cores": metadata["cores"],
+        "oversubscribed": metadata["oversubscribed"],
+        "results_version": metadata["results_version"],
+        **{f"version.{name}": version for name, version in metadata["versions"].items()},
+        "mlflow.source.name": "run_sweep.py",
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.git.commit": metadata["commit"],
+    }
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in tags.items()
+        if value is not None
+    }
+
+
+def milliseconds(iso: str) -> int:
+    """Return ISO time as MLflow counts it."""
+    return round(datetime.fromisoformat(iso).timestamp() * 1000)

@@ -1,0 +1,64 @@
+"""What a sweep says at its end: a table of its cells, what failed and why, and where to look."""
+
+import importlib.util
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from experiments.grid import Cell
+from experiments.progress import duration
+from experiments.study import Study, read_json
+
+_COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")
+
+
+def print_cells(study: Study, cells: Sequence[Cell], console: Console) -> None:
+    """Print one line per cell with what it came to."""
+    table = Table(title=escape(study.name), title_justify="left")
+    table.add_column("cell")
+    for name in _COLUMNS:
+        table.add_column(name, justify="right")
+    for cell in cells:
+        table.add_row(escape(cell.id), *cell_row(study, cell))
+    console.print(table)
+
+
+def cell_row(study: Study, cell: Cell) -> tuple[str, ...]:
+    """Return a cell's numbers as text; empty where there are none."""
+    directory = study.cell(cell.id)
+    status = (read_json(directory / "metadata.json") or {}).get("status", "missing")
+    summary = read_json(directory / "summary.json")
+    if summary is None:
+        return ("", "", "", "", "", status)
+    return (
+        f"{summary['score_last_tenth']:.1f}",
+        _collapsed(summary),
+        f"{summary['staleness_mean']:,.1f}",
+        f"{summary['queue_peak']:,}",
+        duration(summary["clock_s"]),
+        status,
+    )
+
+
+def where_to_look(study: Study, uri: str | None) -> list[str]:
+    """Return the closing lines: results, page, MLflow."""
+    lines = [f"Results: {study.path}/"]
+    if importlib.util.find_spec("analysis.report") is not None:
+        lines.append(f"Report page: python -m analysis.report {study.path}")
+    if uri is not None:
+        local = uri.startswith("sqlite")
+        lines.append(f"Curves: mlflow ui --backend-store-uri {uri}" if local else f"Curves: {uri}")
+    return lines
+
+
+def _collapsed(summary: dict) -> str:
+    """Return yes or no by the analysis' own definition."""
+    try:
+        from analysis.metrics import collapsed
+    except ImportError:
+        return ""
+    overloaded = summary["outcome"] == "overloaded"
+    verdict = collapsed(summary["score_last_tenth"], summary["queue_peak"], summary["workers_max"], overloaded)
+    return "yes" if verdict else "no"

@@ -1,0 +1,79 @@
+"""The tracking process of a sweep: `python -m experiments.tracker STUDY ADDRESS`. It fills MLflow beside the cells.
+
+It has the lowest priority, so that learners go first. It is told `begin` and `finish` on its standard input, says how
+it stands in lines of JSON on its standard output, and ends at once when the sweep is gone: what is missing then, the
+next sweep or `--sync` makes up for.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experiments.mlflow_store import connect
+from experiments.study import lock_file
+from experiments.tracking import Tracker, one_line
+
+Message = dict[str, Any]
+PASS_S = 2.0  # between two passes over the cells
+_LOCK_PATIENCE_S = 600.0
+
+
+class Wishes:
+    """What the sweep has asked for so far."""
+
+    def __init__(self) -> None:
+        self.begin, self.finish = threading.Event(), threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            (self.begin if line.strip() == "begin" else self.finish).set()
+        os._exit(1)  # the sweep is gone
+
+
+def main() -> None:
+    """Track the study that the command line names."""
+    os.nice(19)
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what libraries print is not for the sweep
+
+    def tell(message: Message) -> None:
+        os.write(channel, json.dumps(message).encode() + b"\n")
+
+    study, uri = Path(sys.argv[1]), sys.argv[2]
+    wishes = Wishes()
+    try:
+        client = connect(uri)
+    except Exception as error:
+        tell({"error": one_line(error)})
+        sys.exit(1)
+    tell({"ready": True})
+    wishes.begin.wait()
+    with lock_file(study / ".tracking.lock", _LOCK_PATIENCE_S):
+        _follow(lambda: Tracker(client, uri, study), wishes, tell)
+
+
+def _follow(make_tracker: Callable[[], Tracker], wishes: Wishes, tell: Callable[[Message], None]) -> None:
+    """Pass over the study again and again; a last time when asked to finish."""
+    tracker: Tracker | None = None
+    while True:
+        last = wishes.finish.is_set()
+        try:
+            tracker = tracker or make_tracker()
+            result = tracker.sync(lambda cell: tell({"complete": cell}))
+            if last and result.reason is None:
+                tracker.end_sweeps()
+            tell({"behind": result.behind, "reason": result.reason, "last": last})
+        except Exception as error:
+            tell({"behind": [], "reason": one_line(error), "last": last})
+        if last:
+            return
+        wishes.finish.wait(PASS_S)
+
+
+if __name__ == "__main__":
+    main()

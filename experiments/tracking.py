@@ -1,0 +1,101 @@
+"""MLflow, filled from what is on disk: nothing is lost when it is away, and nothing is doubled when it comes back.
+
+One experiment per study, one parent run per sweep, one nested run per cell, found by the ids in the cells' metadata.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from experiments.cell_run import LOGGED, UID, CellRun, milliseconds
+from experiments.mlflow_store import all_runs, experiment_of
+from experiments.study import DONE, read_json
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_FAILURES_IN_A_ROW = 2  # then the store is taken to be away
+
+
+class Sync(NamedTuple):
+    """What a pass over a study came to."""
+
+    complete: int  # cells of which nothing is left to tell
+    behind: list[str]  # cells that have ended but are not all there
+    reason: str | None  # the first failure
+
+
+class Tracker:
+    """Brings one study's experiment up to date with its directory."""
+
+    def __init__(self, client: "MlflowClient", uri: str, study: Path):
+        self._client, self._study = client, study
+        self._content = read_json(study / "study.json") or {}
+        self._experiment = experiment_of(client, uri, self._content["name"])
+        runs = all_runs(client, self._experiment)
+        self._ids = {run.data.tags[UID]: run.info.run_id for run in runs if UID in run.data.tags}
+        self._runs: dict[str, CellRun] = {}
+
+    def sync(self, on_complete: Callable[[str], None] = lambda cell: None) -> Sync:
+        """Tell MLflow what is new in every cell; one that fails does not keep the others from it."""
+        failures: list[str] = []
+        behind = []
+        in_a_row = 0
+        for cell in self._content["cells"]:
+            metadata = read_json(self._study / "cells" / cell["id"] / "metadata.json")
+            if metadata is None or self._is_complete(metadata):
+                continue
+            try:
+                if in_a_row < _FAILURES_IN_A_ROW:
+                    self._sync_cell(cell, metadata)
+                    in_a_row = 0
+            except Exception as error:
+                failures.append(f"{cell['id']}: {one_line(error)}")
+                in_a_row += 1
+            if self._is_complete(metadata):
+                on_complete(cell["id"])
+            elif metadata["status"] in DONE or failures:
+                behind.append(cell["id"])
+        return Sync(sum(run.complete for run in self._runs.values()), behind, failures[0] if failures else None)
+
+    def end_sweeps(self) -> None:
+        """Close the parent runs of sweeps whose cells have all ended and are all there."""
+        left: dict[str, bool] = {}
+        for cell in self._content["cells"]:
+            metadata = read_json(self._study / "cells" / cell["id"] / "metadata.json")
+            if metadata is not None:
+                left[metadata["sweep"]] = left.get(metadata["sweep"], False) or not self._is_complete(metadata)
+        for sweep in (sweep for sweep, is_left in left.items() if not is_left and sweep in self._ids):
+            self._client.set_terminated(self._ids[sweep])
+
+    def _is_complete(self, metadata: dict[str, Any]) -> bool:
+        return metadata["uid"] in self._runs and self._runs[metadata["uid"]].complete
+
+    def _sync_cell(self, cell: dict[str, Any], metadata: dict[str, Any]) -> None:
+        uid = metadata["uid"]
+        if uid not in self._runs:
+            run = self._ids.get(uid) or self._create_run(cell["id"], metadata)
+            every = self._content["grid"]["tracking"]["every"]
+            self._runs[uid] = CellRun(self._client, run, cell, self._study / "cells" / cell["id"], every)
+        self._runs[uid].sync(metadata)
+
+    def _create_run(self, cell: str, metadata: dict[str, Any]) -> str:
+        tags = {"mlflow.parentRunId": self._parent(metadata["sweep"]), LOGGED: "0"}
+        return self._create(cell, metadata["uid"], tags, milliseconds(metadata["started"]))
+
+    def _parent(self, sweep: str) -> str:
+        if sweep in self._ids:
+            return self._ids[sweep]
+        tags = {"study": self._content["name"], "mlflow.note.content": self._content["question"]}
+        return self._create(f"sweep {self._content['name']}", sweep, tags, int(time.time() * 1000))
+
+    def _create(self, name: str, uid: str, tags: dict[str, str], start_ms: int) -> str:
+        run = self._client.create_run(self._experiment, start_ms, {UID: uid, **tags}, name)
+        self._ids[uid] = run.info.run_id
+        return self._ids[uid]
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error as one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
