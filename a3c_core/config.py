@@ -95,6 +95,14 @@ class RunConfig(Section):
         parse_workers(self.workers, self.schedule)
         return self
 
+    @model_validator(mode="after")
+    def _fitting_channel(self) -> "RunConfig":
+        channels = {"shared": "latest", "queue": "mailbox"}
+        fitting = channels.get(self.exchange.transport, self.exchange.channel)
+        if self.runtime != "simulate" and self.exchange.channel != fitting:
+            raise ValueError(f"transport {self.exchange.transport} needs channel {fitting}")
+        return self
+
     @property
     def span(self) -> Span:
         """The parsed worker count."""

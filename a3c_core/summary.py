@@ -1,11 +1,13 @@
 """The summary of a run: a few numbers from its records and totals."""
 
+import os
 from collections import Counter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
 from a3c_core.runtimes.ledger import Totals
 
@@ -38,14 +40,27 @@ class RunSummary(NamedTuple):
     gradients_rejected: int
     gradients_lost: int  # with their worker
     crashes: int
+    oversubscribed: bool  # more workers and master than this machine has cores: real times are then distorted
+    worker_play_s: float  # real seconds, summed over workers; 0 in virtual time
+    worker_gradient_s: float
+    worker_pull_s: float
+    worker_wait_s: float
+    worker_apply_s: float  # updates by workers themselves, without a master
     saturation_workers_first_tenth: float  # predicted N*, from the costs and the length of episodes then
     saturation_workers_last_tenth: float
 
 
 def summarise(
-    outcome: Outcome, records: pa.Table, totals: Totals, clock_s: float, wall_s: float, profile: CostProfile
+    outcome: Outcome,
+    records: pa.Table,
+    totals: Totals,
+    clock_s: float,
+    wall_s: float,
+    profile: CostProfile,
+    config: RunConfig,
+    time_split: dict[str, float],
 ) -> RunSummary:
-    """Return the summary of a run's records and totals."""
+    """Return the summary of a run's records and totals; `time_split` is where the workers' real time went."""
     scores, steps = (records[name].to_numpy() for name in ("score", "steps"))
     tenth = max(1, len(scores) // 10)
     elapsed_s = clock_s or float("inf")
@@ -70,6 +85,12 @@ def summarise(
         gradients_rejected=totals.rejected,
         gradients_lost=totals.lost,
         crashes=totals.crashes,
+        oversubscribed=config.runtime != "simulate" and config.span.end + 1 > (os.cpu_count() or 1),
+        worker_play_s=time_split.get("play_s", 0.0),
+        worker_gradient_s=time_split.get("gradient_s", 0.0),
+        worker_pull_s=time_split.get("pull_s", 0.0),
+        worker_wait_s=time_split.get("wait_s", 0.0),
+        worker_apply_s=time_split.get("apply_s", 0.0),
         saturation_workers_first_tenth=profile.saturation_workers(_mean(steps[:tenth])),
         saturation_workers_last_tenth=profile.saturation_workers(_mean(steps[-tenth:])),
     )

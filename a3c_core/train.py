@@ -1,8 +1,10 @@
 """Train: one configuration in, records and a summary out, resumable from its last checkpoint."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
@@ -14,12 +16,12 @@ from a3c_core.master import new_master
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
 from a3c_core.runtimes import snapshot
+from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.simulate import Simulation
 from a3c_core.summary import Outcome, RunSummary, summarise
 
 OnEpisode = Callable[[EpisodeRecord], None]
 RESULTS_VERSION = 1  # raise it whenever equal settings give other results than before
-_EVENTS_BETWEEN_LOOKS = 256  # at the real clock
 
 
 class RunMismatch(Exception):
@@ -33,11 +35,15 @@ def train(
 
     >>> summary = train(RunConfig(workers="10", episodes=1000))  # doctest: +SKIP
     """
-    return SimulatedRun(config, directory, on_episode, run).finish()
+    kind = SimulatedRun if config.runtime == "simulate" else RealRun
+    return kind(config, directory, on_episode, run).finish()
 
 
-class SimulatedRun:
-    """A run in virtual time: the simulation, its records and its checkpoints."""
+class Run(ABC):
+    """A runtime with its records and its checkpoints."""
+
+    runtime: Simulation | RealRuntime
+    _steps_between_looks: int  # at the clock, and at whether we were interrupted
 
     def __init__(
         self, config: RunConfig, directory: Path | None, on_episode: OnEpisode | None = None, run: str = "run"
@@ -47,41 +53,38 @@ class SimulatedRun:
         self._model = MODELS[config.model]()
         self._master = new_master(config)
         self._writer = RecordWriter(directory)
-        engine = make_engine(config.engine, self._model, config.environment, config.learner)
-        self.simulation = Simulation(config, self._profile, engine, self._master, self._record, run)
-        self._started = self._saved = time.monotonic()
-        if directory is None or not self._resume(directory):
-            self.simulation.start()
+        self.runtime = self._new_runtime(run)
+        self._began = self._saved = time.monotonic()
+        self._resumed = directory is not None and self._resume(directory)
 
     def finish(self) -> RunSummary:
         """Play to the end; when interrupted, leave a checkpoint to go on from."""
+        time_split: dict[str, float] = {}
         with deferred_interrupts() as interruption:
-            while self.advance(_EVENTS_BETWEEN_LOOKS):
-                if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
-                    self.checkpoint()
-                if interruption.asked:
-                    raise KeyboardInterrupt
-        simulation = self.simulation
-        outcome: Outcome = "overloaded" if simulation.overloaded else "finished"
+            try:
+                self._start()
+                while self.advance(self._steps_between_looks):
+                    if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
+                        self.checkpoint()
+                    if interruption.asked:
+                        raise KeyboardInterrupt
+                clock_s = self.runtime.clock_s
+            finally:
+                time_split = self._stop()
         self.checkpoint()
-        wall_s = time.monotonic() - self._started
-        records = self._writer.finish()
-        summary = summarise(outcome, records, simulation.totals, simulation.clock_s, wall_s, self._profile)
-        if self._directory is not None:
-            write_json(self._directory / "summary.json", summary._asdict())
-        return summary
+        return self._summarise(clock_s, time_split)
 
-    def advance(self, events: int) -> bool:
-        """Let up to `events` events happen; return whether the run goes on."""
-        step = self.simulation.step
-        return all(step() for _ in range(events))
+    def advance(self, steps: int) -> bool:
+        """Let the runtime take up to `steps` steps; return whether the run goes on."""
+        step = self.runtime.step
+        return all(step() for _ in range(steps))
 
     def checkpoint(self) -> None:
         """Bring the records and everything else that the run needs to disk."""
         if self._directory is None:
             return
         self._writer.flush()
-        numbers, arrays = snapshot.take(self.simulation)
+        numbers, arrays = self._state()
         checkpoints.save(
             self._directory / "checkpoints",
             self._config.model,
@@ -91,12 +94,34 @@ class SimulatedRun:
             info={
                 "config": self._config.model_dump(mode="json"),
                 "records": [self._writer.parts_on_disk, self._writer.count],
-                "simulation": numbers,
+                "runtime": numbers,
             },
-            extra={"simulation": arrays},
-            streams={"queue.f32": self.simulation.queue.write_gradients},
+            extra={"runtime": arrays},
+            streams=self._streams(),
         )
         self._saved = time.monotonic()
+
+    @abstractmethod
+    def _new_runtime(self, run: str) -> Simulation | RealRuntime: ...
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
+        """Return what the runtime needs in order to go on, as numbers for JSON and as arrays."""
+
+    @abstractmethod
+    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None: ...
+
+    def _streams(self) -> dict[str, Any]:
+        """Return further files of a checkpoint: {name: what writes it}."""
+        return {}
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Bring up the workers, unless they are already there."""
+
+    def _stop(self) -> dict[str, float]:
+        """End what runs in the background; return where the workers' time went."""
+        return {}
 
     def _record(self, record: EpisodeRecord) -> None:
         self._writer.append(record)
@@ -113,12 +138,69 @@ class SimulatedRun:
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
         self._master.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self._master.optimizer)
-        numbers = checkpoint.info["simulation"]
-        snapshot.restore(self.simulation, numbers, checkpoint.extra["simulation"])
-        with (checkpoint.path / "queue.f32").open("rb") as file:
-            self.simulation.queue.restore([snapshot.delivery_from(item) for item in numbers["queue"]], file)
+        self._restore(checkpoint)
         self._writer.rewind(*checkpoint.info["records"])
         return True
+
+    def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
+        records = self._writer.finish()
+        outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
+        wall_s = time.monotonic() - self._began
+        totals = self.runtime.ledger.totals
+        summary = summarise(outcome, records, totals, clock_s, wall_s, self._profile, self._config, time_split)
+        if self._directory is not None:
+            write_json(self._directory / "summary.json", summary._asdict())
+        return summary
+
+
+class SimulatedRun(Run):
+    """A run in virtual time; it resumes to the same bytes."""
+
+    runtime: Simulation
+    _steps_between_looks = 256
+
+    def _start(self) -> None:
+        if not self._resumed:
+            self.runtime.start()
+
+    def _new_runtime(self, run: str) -> Simulation:
+        engine = make_engine(self._config.engine, self._model, self._config.environment, self._config.learner)
+        return Simulation(self._config, self._profile, engine, self._master, self._record, run)
+
+    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
+        return snapshot.take(self.runtime)
+
+    def _streams(self) -> dict[str, Any]:
+        return {"queue.f32": self.runtime.queue.write_gradients}
+
+    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
+        numbers = checkpoint.info["runtime"]
+        snapshot.restore(self.runtime, numbers, checkpoint.extra["runtime"])
+        with (checkpoint.path / "queue.f32").open("rb") as file:
+            self.runtime.queue.restore([snapshot.delivery_from(item) for item in numbers["queue"]], file)
+
+
+class RealRun(Run):
+    """A run with real workers; a resumed one plays again what was under way, and counts no episode twice."""
+
+    runtime: RealRuntime
+    _steps_between_looks = 1
+
+    def _new_runtime(self, run: str) -> RealRuntime:
+        return RealRuntime(self._config, self._profile, self._master, self._record, run)
+
+    def _start(self) -> None:
+        self.runtime.start()
+
+    def _stop(self) -> dict[str, float]:
+        return self.runtime.stop()
+
+    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
+        self.runtime.take_parameters()
+        return snapshot.take_real(self.runtime), {}
+
+    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
+        snapshot.restore_real(self.runtime, checkpoint.info["runtime"])
 
 
 def profile_of(config: RunConfig) -> CostProfile:

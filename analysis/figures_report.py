@@ -21,9 +21,9 @@ def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str 
     ax.set_xlabel(label)
     ax.set_ylabel("mean score (pipes)")
     if axis == "episodes":
-        style.thousands(ax.xaxis)
+        style.plain(ax.xaxis)
     style.note(ax, spread_note(study, schedules))
-    style.legend(ax)
+    style.legend(ax, legend_title(study))
     return ax
 
 
@@ -43,9 +43,9 @@ def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     ax.set_xlim(0, study.episodes)
     ax.set_xlabel("episodes")
     ax.set_ylabel("time spent (hours)")
-    style.thousands(ax.xaxis)
+    style.plain(ax.xaxis)
     style.note(ax, spread_note(study, schedules))
-    style.legend(ax)
+    style.legend(ax, legend_title(study))
     return ax
 
 
@@ -74,9 +74,9 @@ def plot_workers_alive(study: Study, ax: Axes, axis: str = "episodes") -> Axes:
     ax.set_ylabel("workers")
     ax.set_title(f"Workers alive over {'time' if axis == 'clock_s' else label}")
     if axis == "episodes":
-        style.thousands(ax.xaxis)
+        style.plain(ax.xaxis)
     style.note(ax, spread_note(study, study.schedules(dynamic=True)))
-    style.legend(ax)
+    style.legend(ax, legend_title(study))
     return ax
 
 
@@ -104,14 +104,19 @@ def spread_note(study: Study, schedules: Sequence[Schedule]) -> str:
     return curves.spread_words(min(runs)) if runs else ""
 
 
+def legend_title(study: Study) -> str:
+    """Return what the entries of a legend are."""
+    return "setting" if (study.runs["tint"] >= 0).any() else "workers"
+
+
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
     values, shown = study.values(schedule, "final_score"), study.estimate(schedule, "final_score")
-    look = {"color": style.colour(schedule.end), "zorder": 4}
+    look = {"color": style.tone(schedule), "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=look["color"], zorder=3)
     if len(values) >= curves.statistics.FEWEST_TO_RESAMPLE:
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
-    shape = style.marker(schedule.end)
+    shape = style.shape(schedule)
     ax.plot(schedule.end, shown.value, shape, markersize=9, markeredgecolor="white", markeredgewidth=0.8, **look)
     ax.annotate(
         schedule.label, (schedule.end, shown.value), (9, 6), textcoords="offset points", fontsize=9.5, **look
@@ -120,7 +125,7 @@ def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
 
 def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
     height = study.estimate(schedule, "final_score").value
-    look = {"color": style.colour(schedule.end), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
+    look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
     arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
     ax.annotate("", (schedule.end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
     place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"]}

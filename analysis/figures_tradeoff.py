@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from analysis import metrics, statistics, style
-from analysis.figures_report import HOUR_S, plot_score
+from analysis.figures_report import HOUR_S, legend_title, plot_score
 from analysis.study import Schedule, Study
 
 
@@ -24,21 +24,20 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
     for schedule in study.schedules():
         point = points.loc[schedule.label]
-        shade = style.colour(schedule.end)
+        shade = style.tone(schedule)
         if np.isfinite(point["learning_low"]) and point["runs"] >= statistics.FEWEST_TO_RESAMPLE:
             ax.plot([point["speed"]] * 2, [point["learning_low"], point["learning_high"]], color=shade, linewidth=1.6)
             ax.plot([point["speed_low"], point["speed_high"]], [point["learning"]] * 2, color=shade, linewidth=1.6)
         face = "white" if schedule.dynamic else shade
-        ax.plot(point["speed"], point["learning"], style.marker(schedule.end), markersize=9, markerfacecolor=face,
+        ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
                 markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
-        ax.annotate(schedule.label, (point["speed"], point["learning"]), (8, 6), textcoords="offset points",
-                    fontsize=9.5, color=shade)  # fmt: skip
+        ax.annotate(schedule.label, (point["speed"], point["learning"]),
+                    (8, 6 if schedule.dynamic else -14), textcoords="offset points", fontsize=9.5, color=shade)  # fmt: skip
     ax.set_xlim(0, 1.18 * points["speed"].max())
-    ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
-    style.from_zero(ax)
+    ax.set_ylim(-0.08 * ax.get_ylim()[1], 1.1 * ax.get_ylim()[1])
     ax.set_xlabel("speed (environment steps per second)")
     ax.set_ylabel("learning (mean score, all episodes)")
-    style.thousands(ax.xaxis)
+    style.plain(ax.xaxis)
     ax.set_title("Learning efficiency against speed")
     style.note(ax, "grey: schedules that no other beats in both; hollow: dynamic")
     return ax
@@ -87,8 +86,8 @@ def plot_time_to_score(study: Study, ax: Axes) -> Axes:
 
 def _draw_times(ax: Axes, place: int, schedule: Schedule, hours: np.ndarray, longest: float) -> None:
     reached = hours[np.isfinite(hours)]
-    shade = style.colour(schedule.end)
-    ax.plot(reached, np.full(len(reached), place), style.marker(schedule.end), color=shade, alpha=0.6, markersize=7)
+    shade = style.tone(schedule)
+    ax.plot(reached, np.full(len(reached), place), style.shape(schedule), color=shade, alpha=0.6, markersize=7)
     if len(reached) > len(hours) / 2:
         ax.plot([np.median(hours)] * 2, [place - 0.28, place + 0.28], color=shade, linewidth=3)
     if len(reached) < len(hours):
@@ -105,11 +104,11 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
         for order, schedule in enumerate(schedules):
             shown = part.estimate(schedule, "final_score")
             height = place + 0.5 * ((order + 0.5) / len(schedules) - 0.5)
-            look = {"color": style.colour(schedule.end), "zorder": 3}
+            look = {"color": style.tone(schedule), "zorder": 3}
             low, high = (shown.low, shown.high) if shown.runs >= statistics.FEWEST_TO_RESAMPLE else _range(part, schedule)
             ax.plot([low, high], [height] * 2, linewidth=2, alpha=0.6, **look)
             label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
-            ax.plot(shown.value, height, style.marker(schedule.end), linestyle="none", markersize=8, label=label,
+            ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
                     markeredgecolor="white", markeredgewidth=0.7, **look)  # fmt: skip
     ax.set_yticks(range(len(variants)), variants)
     ax.set_ylim(-0.6, len(variants) - 0.4)
@@ -117,7 +116,7 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel("score at the end (pipes)")
     ax.set_title("Score at the end, by setting")
     style.note(ax, "markers: IQM over runs; lines: 95 % interval, below 6 runs their range")
-    style.legend(ax)
+    style.legend(ax, legend_title(study))
     return ax
 
 

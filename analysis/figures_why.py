@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from analysis import curves, metrics, statistics, style
-from analysis.figures_report import spread_note
+from analysis.figures_report import legend_title, spread_note
 from analysis.study import Schedule, Study
 
 MINUTE_S = 60.0
@@ -16,7 +16,8 @@ def plot_load(study: Study, ax: Axes) -> Axes:
     _draw_all(study, ax, _smooth_load)
     ax.set_yscale("log")
     ax.axhline(1.0, color=style.WARNING, linewidth=1.2)
-    ax.text(0.99, 1.06, "all that the master can do", transform=ax.get_yaxis_transform(), ha="right", va="bottom",
+    style.plain(ax.yaxis)
+    ax.text(0.99, 0.93, "all that the master can do", transform=ax.get_yaxis_transform(), ha="right", va="top",
             fontsize=8.5, color=style.WARNING)  # fmt: skip
     ax.set_ylabel("arriving work / capacity")
     ax.set_title("Arrivals against the master's capacity")
@@ -27,6 +28,7 @@ def plot_queue(study: Study, ax: Axes) -> Axes:
     """Draw the gradients that wait for the master."""
     _draw_all(study, ax, "queue")
     ax.set_yscale("symlog", linthresh=1.0)
+    style.plain(ax.yaxis)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("gradients waiting")
     ax.set_title("Gradients in the queue")
@@ -37,6 +39,7 @@ def plot_staleness(study: Study, ax: Axes) -> Axes:
     """Draw the updates that were applied between a gradient's pull and its turn."""
     _draw_all(study, ax, "staleness")
     ax.set_yscale("symlog", linthresh=1.0)
+    style.plain(ax.yaxis)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("staleness (updates)")
     ax.set_title("Staleness of the gradients applied")
@@ -92,8 +95,8 @@ def plot_backlog(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel("time (minutes)")
     ax.set_ylabel("gradients (thousands)")
     ax.set_title("Sent (dotted) and applied (solid)")
-    style.note(ax, "one run each; shaded: what waits, up and down, and for how long, across")
-    style.legend(ax)
+    style.note(ax, "one run each; shaded: gradients that wait")
+    style.legend(ax, legend_title(study))
     return ax
 
 
@@ -111,14 +114,14 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
                         color="white" if name == "playing" else style.INK)  # fmt: skip
         left = left + values
     ax.barh(rows.index, 100.0 * rows["master"].to_numpy(float), left=left + 3.0, color=style.WARNING, height=0.5,
-            label="then the master: one update")  # fmt: skip
+            label="the master's update")  # fmt: skip
     for place, value in enumerate(100.0 * rows["master"].to_numpy(float)):
         ax.text(left[place] + value + 4.0, place, f"{value:.1f} %", va="center", fontsize=9, color=style.WARNING)
     ax.set_xlim(0, 1.16 * float((left + 3.0 + 100.0 * rows["master"]).max()))
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.grid(visible=False, axis="y")
     ax.set_xlabel("share of a worker's cycle (%)")
-    ax.set_title("What an episode costs its worker and the master")
+    ax.set_title("What an episode costs")
     style.note(ax, "from the cost profile and the length of the episodes played")
     ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.19), ncols=4, columnspacing=1.0, handlelength=1.2)
     return ax
@@ -169,9 +172,9 @@ def _draw_all(study: Study, ax: Axes, column: curves.Column) -> None:
         style.draw_band(ax, curves.over_episodes(study, schedule, column), schedule, order)
     ax.set_xlim(0, study.episodes)
     ax.set_xlabel("episodes")
-    style.thousands(ax.xaxis)
+    style.plain(ax.xaxis)
     style.note(ax, spread_note(study, schedules))
-    style.legend(ax)
+    style.legend(ax, legend_title(study))
 
 
 def _draw_runs(study: Study, ax: Axes, column: str) -> None:
@@ -179,7 +182,7 @@ def _draw_runs(study: Study, ax: Axes, column: str) -> None:
     schedules = study.schedules()
     for schedule in schedules:
         values = study.values(schedule, column)
-        face = "none" if schedule.dynamic else style.colour(schedule.end)
-        ax.plot([schedule.start] * len(values), values, style.marker(schedule.end), markersize=7, alpha=0.8,
-                markerfacecolor=face, markeredgecolor=style.colour(schedule.end))  # fmt: skip
+        face = "none" if schedule.dynamic else style.tone(schedule)
+        ax.plot([schedule.start] * len(values), values, style.shape(schedule), markersize=7, alpha=0.8,
+                markerfacecolor=face, markeredgecolor=style.tone(schedule))  # fmt: skip
     style.worker_axis(ax, sorted({schedule.start for schedule in schedules}))

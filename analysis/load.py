@@ -117,6 +117,7 @@ def _run_row(cell: dict[str, Any], row: dict[str, Any] | None, curve: pd.DataFra
         "end": span.end,
         "dynamic": span.start != span.end,
         "adaptive": span.auto,
+        "tint": -1,
         "variant": variant_label(chosen),
         "seed": int(chosen["seed"]),
         "planned": int(config["episodes"]),
@@ -130,7 +131,8 @@ def _run_row(cell: dict[str, Any], row: dict[str, Any] | None, curve: pd.DataFra
         return result
     summary = json.loads(known["summary"]) if isinstance(known.get("summary"), str) else {}
     numbers = {name: value for name, value in summary.items() if isinstance(value, int | float)}
-    derived = {**numbers, **metrics.run_metrics(curve), **_predictions(known.get("costs"), curve)}
+    measured = metrics.run_metrics(curve)
+    derived = {**numbers, **measured, **(_predictions(known.get("costs"), curve) or _shares_measured(numbers, measured))}
     derived["clock_s"] = float(curve["clock_s"].iloc[-1]) if known["status"] == "finished" else np.nan
     derived["collapsed"] = metrics.collapsed(
         derived["final_score"], derived["queue_peak"], derived["workers_max"], known["status"] == "overloaded"
@@ -157,3 +159,17 @@ def _predictions(costs: object, curve: pd.DataFrame) -> dict[str, float]:
             f"service_share_{when}": predictions["service_s"] / cycle_s,
         }
     return predictions
+
+
+def _shares_measured(summary: dict[str, float], measured: dict[str, float]) -> dict[str, float]:
+    """Return the same for a run by the real clock, from what was measured there; shares are those of the whole run."""
+    service_s, cycle_s = measured["service_s_start"], measured["cycle_s_start"]
+    result = {"saturation_start": measured["saturation_observed"], "service_s": service_s, "update_s": service_s}
+    split = {name: summary.get(f"worker_{name}_s", 0.0) for name in ("play", "gradient", "pull", "wait", "apply")}
+    total_s = sum(split.values())
+    if total_s > 0 and cycle_s > 0:
+        for when in ("start", "end"):
+            result[f"play_share_{when}"] = split["play"] / total_s
+            result[f"gradient_share_{when}"] = split["gradient"] / total_s
+            result[f"service_share_{when}"] = service_s / cycle_s
+    return result

@@ -1,6 +1,5 @@
 """A study in memory: one table of runs, one of binned curves, and the ways to ask them."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -54,10 +53,25 @@ class Study:
         done = list(dict.fromkeys(self.done["variant"]))
         return self.of_variant((done or self.variants)[0])
 
+    @property
+    def compares_settings(self) -> bool:
+        """Whether the study is about settings rather than worker counts: each is run with one worker count only."""
+        counts = self.runs.groupby("variant")["schedule"].nunique()
+        return len(counts) > 1 and bool((counts == 1).all())
+
+    @property
+    def shown(self) -> "Study":
+        """The part that curves are drawn of: the main settings; or, if the study compares settings, one line for each."""
+        if not self.compares_settings:
+            return self.main
+        tints = {variant: number for number, variant in enumerate(self.variants)}
+        runs = self.runs.assign(schedule=self.runs["variant"], tint=self.runs["variant"].map(tints), variant="")
+        return replace(self, runs=runs)
+
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
         rows = (self.done if done else self.runs).drop_duplicates("schedule")
-        found = [Schedule(row.schedule, int(row.start), int(row.end), row.adaptive) for row in rows.itertuples()]
+        found = [Schedule(row.schedule, int(row.start), int(row.end), row.adaptive, int(row.tint)) for row in rows.itertuples()]
         return sorted((s for s in found if dynamic is None or s.dynamic == dynamic), key=Schedule.order)
 
     def fixed(self, workers: int) -> "Schedule | None":
@@ -97,6 +111,7 @@ class Schedule(NamedTuple):
     start: int
     end: int
     adaptive: bool = False
+    tint: int = -1  # its place among the settings, where the study compares settings
 
     @property
     def dynamic(self) -> bool:
@@ -106,16 +121,11 @@ class Schedule(NamedTuple):
     @property
     def title(self) -> str:
         """The schedule in words."""
-        return self.label if self.dynamic else f"{self.label} worker{'s' if self.end > 1 else ''}"
+        return self.label if self.dynamic or self.tint >= 0 else f"{self.label} worker{'s' if self.end > 1 else ''}"
 
-    @property
-    def slug(self) -> str:
-        """The schedule as part of a file's name."""
-        return re.sub(r"[^\w]+", "_", self.label.replace("→", "to")).strip("_")
-
-    def order(self) -> tuple[bool, bool, int, int, str]:
-        """Sort key: fixed before dynamic before adaptive, then by count."""
-        return self.dynamic, self.adaptive, self.start, self.end, self.label
+    def order(self) -> tuple[int, bool, bool, int, int, str]:
+        """Sort key: by setting; fixed before dynamic before adaptive, then by count."""
+        return self.tint, self.dynamic, self.adaptive, self.start, self.end, self.label
 
 
 def schedule_label(span: Span, chosen: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ PANEL_INCHES = (5.4, 3.8)
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 _LEGEND_LETTERS = 56  # that fit into a line under a panel
 _MARKERS = "XvDPo^s<"
+_SETTINGS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#555555", "#56b4e9", "#b08900", "#7a3b8f", "#8c1c13", "#3a7d44")
 _FEWEST, _MOST = 3, 48  # worker counts at the ends of the colour scale
 _RC = {
     "font.family": "DejaVu Sans",
@@ -61,13 +62,23 @@ def marker(workers: int) -> str:
     return _MARKERS[round(3 * math.log2(workers)) % len(_MARKERS)]
 
 
+def tone(schedule: Schedule) -> str:
+    """Return a schedule's colour: by its worker count at the end, or by its setting where a study compares settings."""
+    return colour(schedule.end) if schedule.tint < 0 else _SETTINGS[schedule.tint % len(_SETTINGS)]
+
+
+def shape(schedule: Schedule) -> str:
+    """Return a schedule's marker."""
+    return marker(schedule.end) if schedule.tint < 0 else _MARKERS[schedule.tint % len(_MARKERS)]
+
+
 def line(schedule: Schedule, order: int = 0) -> dict:
     """Return how a schedule's line looks; `order` staggers the markers of lines that lie on each other."""
     return {
-        "color": colour(schedule.end),
+        "color": tone(schedule),
         "linestyle": _dashes(schedule),
         "linewidth": 2.0,
-        "marker": marker(schedule.end),
+        "marker": shape(schedule),
         "markersize": 5.5,
         "markeredgecolor": "white",
         "markeredgewidth": 0.7,
@@ -86,25 +97,27 @@ def draw_band(ax: Axes, band: Band, schedule: Schedule, order: int = 0, scale: f
     """Draw a schedule's curve and shade its spread; `scale` divides x."""
     x = band.x / scale
     if band.runs > 1:
-        ax.fill_between(x, band.low, band.high, color=colour(schedule.end), alpha=0.16, linewidth=0)
+        ax.fill_between(x, band.low, band.high, color=tone(schedule), alpha=0.16, linewidth=0)
     ax.plot(x, band.middle, **line(schedule, order))
 
 
-def legend(ax: Axes) -> None:
+def legend(ax: Axes, title: str = "workers") -> None:
     """Put the legend of schedules under the axes, where no curve can hide it."""
-    handles, labels = ax.get_legend_handles_labels()
-    widest = max(map(len, labels), default=1)
+    entries = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    widest = max((len(label) for _, label in entries), default=1)
+    columns = max(1, min(len(entries), _LEGEND_LETTERS // (widest + 6)))
+    by_rows = [entry for column in range(columns) for entry in entries[column::columns]]  # matplotlib fills columns
     ax.legend(
-        handles,
-        labels,
+        [handle for handle, _ in by_rows],
+        [label for _, label in by_rows],
         loc="upper left",
         bbox_to_anchor=(-0.02, -0.19),
-        ncols=max(1, min(len(labels), int(_LEGEND_LETTERS // (widest + 6)))),
+        ncols=columns,
         columnspacing=1.2,
         handlelength=2.4,
         handletextpad=0.5,
         borderaxespad=0.0,
-        title="workers",
+        title=title,
         title_fontsize=9,
         alignment="left",
     )
@@ -121,9 +134,9 @@ def from_zero(ax: Axes) -> None:
     ax.set_ylim(-0.02 * top, top)
 
 
-def thousands(axis) -> None:
-    """Write an axis's numbers as 20,000."""
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+def plain(axis) -> None:
+    """Write an axis's numbers as 20,000 or 0.01, never as powers of ten."""
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
 
 
 def worker_axis(ax: Axes, counts: list[int]) -> None:

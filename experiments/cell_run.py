@@ -1,7 +1,7 @@
 """One cell's run in MLflow, filled from the cell's directory.
 
-The run's tag `episodes_logged` says how far its curves are, and is set with every batch. Should a sweep be killed between
-a batch and its tag, the batch is sent again, and MLflow keeps identical points once.
+The run's tag `episodes_logged` says how far its curves are, and is set with every batch. Should a sweep be killed
+between a batch and its tag, the batch is sent again, and MLflow keeps identical points once.
 """
 
 import json
@@ -121,7 +121,7 @@ def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[st
     tags = {
         "runtime": config["runtime"],
         "engine": config["engine"],
-        "transport": config["exchange"].get("transport", "virtual"),
+        "transport": "virtual" if config["runtime"] == "simulate" else config["exchange"]["transport"],
         "commit": metadata["commit"],
         "dirty": metadata["dirty"],
         "cores": metadata["cores"],

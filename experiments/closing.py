@@ -17,7 +17,7 @@ _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock"
 def print_cells(study: Study, cells: Sequence[Cell], console: Console) -> None:
     """Print one line per cell with what it came to."""
     table = Table(title=escape(study.name), title_justify="left")
-    table.add_column("cell")
+    table.add_column("cell", no_wrap=True)
     for name in _COLUMNS:
         table.add_column(name, justify="right")
     for cell in cells:

@@ -37,7 +37,7 @@ def batches(records: pa.Table, first: int, started_ms: int, every: int = 1) -> I
     stamps = started_ms + np.rint(clock_s * 1000).astype(np.int64)
     single = {"score": records["score"].to_numpy(), "time_s": clock_s}
     means = {
-        "score_mean": rolling_mean(records["score"].to_numpy()),
+        "score_mean_100": rolling_mean(records["score"].to_numpy()),
         "staleness": rolling_mean(records["staleness"].to_numpy()),
         "queue_length": rolling_mean(records["queue_length"].to_numpy()),
         "workers": records["workers_alive"].to_numpy(),

@@ -92,7 +92,7 @@ class Board:
     def table(self) -> Table:
         """Return the running cells as a table, with the sweep's own progress as its title."""
         table = Table(title=escape(self.headline()), title_justify="left")
-        table.add_column("cell")
+        table.add_column("cell", no_wrap=True)
         for name in ("episodes", "score", "staleness", "workers", "clock", "episodes/s", "ETA"):
             table.add_column(name, justify="right")
         now_s = time.monotonic()
@@ -122,15 +122,21 @@ class Board:
         while not over.wait(LINES_S):
             now_s = time.monotonic()
             with self._lock:
-                rows = [(identity, _row(running, now_s)) for identity, running in self._running.items()]
-            for identity, (episodes, score, staleness, workers, *_, speed, eta) in rows:
-                numbers = f"{episodes} episodes, score {score}, staleness {staleness}, {workers} workers"
-                self._say(f"{identity}: {numbers}, {speed} episodes/s, {eta} to go")
-            self._say(self.headline())
+                lines = [_line(running, now_s) for running in self._running.values()]
+            for line in (*lines, self.headline()):
+                self._say(line)
 
     def _say(self, line: str, always: bool = False) -> None:
         if always or not self._console.is_terminal:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _line(running: _Running, now_s: float) -> str:
+    if running.first is None:
+        return f"{running.cell.id}: starting"
+    episodes, score, staleness, workers, _, speed, eta = _row(running, now_s)
+    numbers = f"{episodes} episodes, score {score}, staleness {staleness}, {workers} workers, {speed} episodes/s"
+    return f"{running.cell.id}: {numbers}" + (f", {eta} to go" if eta else "")
 
 
 def _row(running: _Running, now_s: float) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class FakeEngine:
         self.length = length
         self.parameters_seen: list[float] = []
 
+    sample_times, play_share = False, 0.5
+
     def new_environment(self) -> FakeEnvironment:
         return FakeEnvironment()
 

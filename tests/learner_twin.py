@@ -41,7 +41,7 @@ def returns(rewards, values, bootstrap_value, gamma, t_max):
     for t in range(steps):
         end = min(steps, (t // chunk + 1) * chunk)
         beyond = bootstrap_value if end == steps else values[end]
-        result[t] = discounts[: end - t] @ rewards[t:end] + discounts[end - t] * beyond
+        result[t] = np.sum(discounts[: end - t] * rewards[t:end]) + discounts[end - t] * beyond
     return result
 
 

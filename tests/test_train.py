@@ -26,6 +26,12 @@ SETTINGS = {
 }
 
 
+def started(config: RunConfig, directory: Path) -> SimulatedRun:
+    run = SimulatedRun(config, directory)
+    run._start()
+    return run
+
+
 def records_of(directory: Path) -> bytes:
     return (directory / "episodes.parquet").read_bytes()
 
@@ -35,7 +41,7 @@ def test_an_interrupted_run_ends_in_the_same_bytes(name, tmp_path):
     config = SETTINGS[name]
     whole = train(config, tmp_path / "whole")
     for events in (500, 900):
-        run = SimulatedRun(config, tmp_path / "resumed")
+        run = started(config, tmp_path / "resumed")
         run.advance(events)
         run.checkpoint()
         run.advance(77)  # lost: it comes after the checkpoint
@@ -89,7 +95,7 @@ def test_every_episode_is_played_and_recorded_once(tmp_path):
 
 
 def test_a_killed_run_keeps_what_it_had(tmp_path):
-    run = SimulatedRun(RunConfig(workers="4", episodes=20_000), tmp_path)
+    run = started(RunConfig(workers="4", episodes=20_000), tmp_path)
     run.advance(20_000)
     del run  # no checkpoint, no end
     assert len(read_records(tmp_path)) == 2 * 4096  # whole parts

@@ -76,6 +76,9 @@ class Environment(Protocol):
 class Engine(Protocol):
     """Plays and differentiates. One engine serves any number of environments, one after the other."""
 
+    sample_times: bool  # measure `play_share`, which may change the last bits of a gradient
+    play_share: float  # of a rollout's time, spent on playing
+
     @property
     def model(self) -> Model: ...
 

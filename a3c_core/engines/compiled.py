@@ -1,5 +1,8 @@
 """The `compiled` engine: the dense model on Flappy Bird, play and gradient without Python in between."""
 
+import time
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,8 @@ from a3c_core.envs import flappy
 from a3c_core.models import DenseModel
 from a3c_core.parameters import Vector
 from a3c_core.streams import stream_words
+
+_SAMPLED = 64  # one in so many rollouts is measured
 
 
 class CompiledFlappy:
@@ -51,13 +56,20 @@ class CompiledEngine:
             self._steps_at_once = min(self._steps_at_once, learner.t_max)
         self._buffers = kernels.new_buffers(self._steps_at_once)
         self._settings = _settings(environment, learner)
+        self.sample_times = False
+        self.play_share = 0.5
+        self._rollouts = 0
+        self._sampled_s = np.zeros(2)  # playing, differentiating
 
     def new_environment(self) -> CompiledFlappy:
         return CompiledFlappy(self._environment.seeding)
 
     def rollout(self, parameters: Vector, environment: CompiledFlappy) -> Rollout:
         gradient = np.empty_like(parameters)
-        steps, died, reward, loss, entropy = kernels.rollout(
+        self._rollouts += 1
+        sampled = self.sample_times and self._rollouts % _SAMPLED == 1
+        play_and_differentiate = self._rollout_in_two if sampled else kernels.rollout
+        steps, died, reward, loss, entropy = play_and_differentiate(
             parameters,
             environment.game,
             environment.stream,
@@ -69,6 +81,19 @@ class CompiledEngine:
         truncated = self._advance(environment, steps, died)
         score = int(environment.game["score"][0])
         return Rollout(gradient, loss, entropy, steps, reward, score, died, truncated)
+
+    def _rollout_in_two(self, *arguments: Any) -> tuple[int, bool, float, float, float]:
+        """Do what `kernels.rollout` does, and measure how its time divides."""
+        *played, gradient = arguments
+        settings, buffers = played[-2:]
+        times = [time.perf_counter()]
+        steps, died = kernels.play(*played)
+        times.append(time.perf_counter())
+        loss, entropy = kernels.differentiate(steps, settings, buffers, gradient)
+        times.append(time.perf_counter())
+        self._sampled_s += np.diff(times)
+        self.play_share = float(self._sampled_s[0] / self._sampled_s.sum())
+        return steps, died, float(buffers.rewards[:steps].sum(dtype=np.float64)), loss, entropy
 
     def play(self, parameters: Vector, environment: CompiledFlappy) -> Trajectory:
         buffers = self._buffers

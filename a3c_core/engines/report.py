@@ -5,6 +5,7 @@ report's two mistakes are mended (see `a3c_core.returns`), so that its gradients
 other engines.
 """
 
+import time
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ class ReportEngine:
         self.model = model
         self._environment = environment
         self._learner = learner
+        self.sample_times, self.play_share = False, 0.5
         self._steps_at_once = learner.t_max if learner.update_every == "t_max" else None
         self._network = logits_network(model.build())
         self._outputs: list[tuple[Any, Any]] = []  # (logits [actions], value []) of each step since they were cleared
@@ -33,10 +35,14 @@ class ReportEngine:
         return GymEnvironment(self._environment)
 
     def rollout(self, parameters: Vector, environment: GymEnvironment) -> Rollout:
+        began = time.perf_counter()
         with tf.GradientTape() as tape:
             trajectory = self.play(parameters, environment)
+            played = time.perf_counter()
             loss, entropy = self._loss(trajectory)
-        return rollout_of(trajectory, environment.score, self._flat_gradient(tape, loss), float(loss), float(entropy))
+        gradient = self._flat_gradient(tape, loss)
+        self.play_share = (played - began) / (time.perf_counter() - began)
+        return rollout_of(trajectory, environment.score, gradient, float(loss), float(entropy))
 
     def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
         self._load(parameters)

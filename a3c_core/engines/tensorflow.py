@@ -1,5 +1,6 @@
 """The `tensorflow` engine: the reference for every Keras model and environment, one graph call per gradient."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ class TensorFlowEngine:
         self.model = model
         self._environment = environment
         self._learner = learner
+        self.sample_times, self.play_share = False, 0.5
         self._steps_at_once = learner.t_max if learner.update_every == "t_max" else None
         self._network = logits_network(model.build())
         self._variables = self._network.trainable_variables
@@ -35,8 +37,12 @@ class TensorFlowEngine:
         return GymEnvironment(self._environment)
 
     def rollout(self, parameters: Vector, environment: GymEnvironment) -> Rollout:
+        began = time.perf_counter()
         trajectory = self.play(parameters, environment)
-        return rollout_of(trajectory, environment.score, *self.gradient(parameters, trajectory))
+        played = time.perf_counter()
+        rollout = rollout_of(trajectory, environment.score, *self.gradient(parameters, trajectory))
+        self.play_share = (played - began) / (time.perf_counter() - began)
+        return rollout
 
     def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
         return play_steps(self.policy(parameters), environment, self._steps_at_once)

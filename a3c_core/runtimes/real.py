@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
-from a3c_core.master import Master
+from a3c_core.master import Master, new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtimes.crew import Crew
@@ -23,6 +23,7 @@ from a3c_core.runtimes.ledger import Delivery, Ledger
 from a3c_core.runtimes.shared_memory import RING_SLOTS, Layout, Message, SharedBlock
 from a3c_core.worker import Episode
 
+TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s")
 _LOOK_S = 0.1  # between two looks at the crew
 _PREFETCHED = 4  # episodes granted ahead, so that a worker need not wait for the next grant
 
@@ -78,6 +79,8 @@ class RealRuntime:
             self._lanes["updates"][0] = self.master.version
         else:
             self._arrays.publish(self.master.version, self.master.parameters)
+        warm_up = new_optimizer(self.config, self.master.parameters.size)
+        warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         self.crew = Crew(self.config, self._block)
         for lane in range(self.config.span.start):
             self._hire(lane)
@@ -106,7 +109,7 @@ class RealRuntime:
             (delivery, _), _ = self._queue.popleft()
             self._enter(delivery, "dropped")
         self.take_parameters()
-        split = {name: float(self._lanes[name].sum()) for name in ("work_s", "wait_s", "pull_s", "apply_s")}
+        split = {name: float(self._lanes[name].sum()) for name in TIME_SPLIT}
         self._block.close()
         return split
 
@@ -274,7 +277,7 @@ class RealRuntime:
             self.crew.wake(lane)
 
     def _hire(self, lane: int) -> None:
-        kept = {name: self._lanes[name][lane] for name in ("updates", "work_s", "wait_s", "pull_s", "apply_s")}
+        kept = {name: self._lanes[name][lane] for name in ("updates", *TIME_SPLIT)}
         self._lanes[lane] = np.zeros((), self._lanes.dtype)
         for name, value in kept.items():
             self._lanes[name][lane] = value

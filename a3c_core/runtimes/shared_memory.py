@@ -47,9 +47,8 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("waiting", "i8"),  # worker: wants to be woken; cleared by the master when it does so
         ("updates", "i8"),  # worker: updates made by itself, without a master
         ("ready", "i8"),  # worker: is up
-        ("work_s", "f8"),  # worker: playing and differentiating
-        ("play_s", "f8"),  # worker: of that, playing, as far as `play_sampled_s` knows
-        ("play_sampled_s", "f8"),  # worker: of `work_s`, what was timed in two halves
+        ("play_s", "f8"),  # worker: playing
+        ("gradient_s", "f8"),  # worker: differentiating
         ("wait_s", "f8"),  # worker: waiting for the master
         ("pull_s", "f8"),  # worker: taking over parameters
         ("apply_s", "f8"),  # worker: updating by itself, without a master

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.runtimes.ledger import Delivery, Ledger, Moment, Totals
+from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.simulate import Mail, Seat, Simulation
 from a3c_core.worker import Episode, Worker
 
@@ -47,6 +48,17 @@ def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> 
     s.seats = {saved["id"]: _restore_seat(s, saved, arrays) for saved in numbers["seats"]}
     if numbers["serving"] is not None:
         s.serving = delivery_from(numbers["serving"]), arrays["serving"]
+
+
+def take_real(runtime: RealRuntime) -> dict[str, Any]:
+    """Return what a real run needs in order to go on; what is under way will be played again."""
+    return {"elapsed_s": runtime.clock_s, "recorded": runtime.recorded, "ledger": take_ledger(runtime.ledger)}
+
+
+def restore_real(runtime: RealRuntime, numbers: dict[str, Any]) -> None:
+    """Bring a real run that has not started yet to the state that `take_real` saw."""
+    runtime.elapsed_s, runtime.recorded = numbers["elapsed_s"], numbers["recorded"]
+    restore_ledger(runtime.ledger, numbers["ledger"])
 
 
 def take_ledger(ledger: Ledger) -> dict[str, Any]:

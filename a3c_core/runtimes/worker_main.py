@@ -39,6 +39,7 @@ def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any,
 def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: SharedArrays, ends: LineEnds) -> None:
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
     engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+    engine.sample_times = True
     worker = Worker(lane, config.seed, engine, episode)
     line = _line(config, lane, arrays, ends)
     line.announce()
@@ -51,10 +52,15 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
             version, parameters = line.pull()
             began_s = time.monotonic()
             work = worker.work(parameters)
-            arrays.lanes[lane]["work_s"] += time.monotonic() - began_s
+            _book(arrays.lanes[lane], time.monotonic() - began_s, engine.play_share)
             line.deliver(work, version, started_s)
     except Stopped:
         return
+
+
+def _book(lane: Any, seconds: float, play_share: float) -> None:
+    lane["play_s"] += seconds * play_share
+    lane["gradient_s"] += seconds * (1.0 - play_share)
 
 
 def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:

@@ -1,0 +1,124 @@
+"""The catalogue: which figures a study has, what they are called, what draws them, and what they say."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from analysis import figures_report, figures_tradeoff, figures_why, readings
+from analysis.study import Schedule, Study
+from analysis.style import Panel
+
+REPORT_FIGURES = {(6, 12): 2, (10, 20): 3, (10, 32): 4}  # (start, end) of a dynamic schedule -> the report's figure
+SECTIONS = {
+    "report": "The report's figures",
+    "why": "Why: the master's load, queue and staleness",
+    "tradeoff": "The trade-off",
+    "settings": "Settings compared",
+}
+
+
+class Entry(NamedTuple):
+    """A figure: its panels side by side, and the sentence that reads it."""
+
+    name: str  # of its files
+    section: str
+    title: str
+    panels: tuple[Panel, ...]
+    reading: Callable[[Study], str]
+    whole: bool = False  # about all settings, not the main ones
+
+
+def main_figure(study: Study) -> Entry:
+    """Return the figure that answers the question."""
+    panels = (figures_report.plot_fixed_score, figures_report.plot_bearing)
+    return Entry("main", "report", study.question, panels, readings.of_fixed)
+
+
+def catalogue(study: Study) -> list[Entry]:
+    """Return the figures that the data of a study allow, in the order of the page."""
+    main = study.main
+    entries: list[Entry] = []
+    if main.schedules(dynamic=False):
+        entries += _fixed_figures()
+    entries += _dynamic_figures(main)
+    if main.schedules():
+        entries += _why_figures(main) + _tradeoff_figures()
+    return entries + _settings_figures(study)
+
+
+def by_name(study: Study, name: str) -> Entry:
+    """Return the figure of that name; say which there are if there is none."""
+    found = {entry.name: entry for entry in [main_figure(study), *catalogue(study)]}
+    if name not in found:
+        raise KeyError(f"no figure {name!r} in this study; it has {', '.join(found)}")
+    return found[name]
+
+
+def _fixed_figures() -> list[Entry]:
+    panels = (figures_report.plot_fixed_score,)
+    return [Entry("1_fixed_workers", "report", "Figure 1: fixed numbers of workers", panels, readings.of_fixed)]
+
+
+def _dynamic_figures(study: Study) -> list[Entry]:
+    """Return a figure for each dynamic schedule, its rules together, numbered as in the report; and workers over time."""
+    groups: dict[str, list[Schedule]] = {}
+    for schedule in study.schedules(dynamic=True):
+        groups.setdefault(schedule.label.partition(" ")[0], []).append(schedule)
+    entries = []
+    for label, schedules in groups.items():
+        number = None if schedules[0].adaptive else REPORT_FIGURES.get((schedules[0].start, schedules[0].end))
+        name = label.replace("→", "to")
+        panels: tuple[Panel, ...] = tuple(
+            partial(panel, dynamic=schedules)
+            for panel in (figures_report.plot_dynamic_score, figures_report.plot_dynamic_time)
+        )
+        title = f"{label} against fixed workers"
+        reading = partial(readings.of_dynamic, dynamic=schedules)
+        numbered = (f"{number}_{name}", f"Figure {number}: {title}") if number else (f"dynamic_{name}", title)
+        entries.append(Entry(numbered[0], "report", numbered[1], panels, reading))
+    entries.sort(key=lambda entry: entry.name)
+    if groups:
+        alive = tuple(partial(figures_report.plot_workers_alive, axis=axis) for axis in ("episodes", "clock_s"))
+        entries.append(Entry("workers_alive", "report", "Workers alive", alive, readings.of_workers_alive))
+    return entries
+
+
+def _why_figures(study: Study) -> list[Entry]:
+    why = figures_why
+    entries = [
+        Entry("load", "why", "Arrivals against capacity", (why.plot_load,), readings.of_load),
+        Entry("queue", "why", "The queue", (why.plot_queue,), readings.of_queue),
+        Entry("staleness", "why", "Staleness", (why.plot_staleness,), readings.of_staleness),
+    ]
+    if study.schedules(dynamic=False):
+        entries.append(Entry("backlog", "why", "Sent and applied", (why.plot_backlog,), readings.of_backlog))
+        panels = (why.plot_saturation, why.plot_throughput)
+        entries.append(Entry("saturation", "why", "Saturation, predicted and observed", panels, readings.of_saturation))
+    if "play_share_start" in study.done:
+        panel = (why.plot_worker_time,)
+        entries.append(Entry("worker_time", "why", "Where an episode's time goes", panel, readings.of_worker_time))
+    return entries
+
+
+def _tradeoff_figures() -> list[Entry]:
+    axes = ("episodes", "env_steps", "updates", "clock_s")
+    panels = tuple(partial(figures_tradeoff.plot_score_over, axis=axis) for axis in axes)
+    frontier, times = (figures_tradeoff.plot_frontier,), (figures_tradeoff.plot_time_to_score,)
+    return [
+        Entry("score_axes", "tradeoff", "The same runs on four axes", panels, readings.of_axes),
+        Entry("frontier", "tradeoff", "Learning efficiency against speed", frontier, readings.of_frontier),
+        Entry("time_to_score", "tradeoff", "Time to a score", times, readings.of_time_to_score),
+    ]
+
+
+def _settings_figures(study: Study) -> list[Entry]:
+    entries = []
+    if len(set(study.done["variant"])) > 1:
+        panels: tuple[Panel, ...] = (figures_tradeoff.plot_settings,)
+        entries.append(Entry("settings", "settings", "Score by setting", panels, readings.of_settings, whole=True))
+    fixed = study.done[~study.done["dynamic"]]
+    if "update_s" in fixed and fixed["update_s"].nunique() > 1 and fixed["end"].nunique() > 1:
+        panels = (figures_tradeoff.plot_collapse_map,)
+        title = "Collapse by workers and cost of an update"
+        entries.append(Entry("collapse_map", "settings", title, panels, readings.of_collapse_map, whole=True))
+    return entries

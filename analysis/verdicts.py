@@ -1,0 +1,129 @@
+"""Verdicts from intervals: supported, refuted or undecided, and how many runs would decide.
+
+A difference counts from a tenth of what it is compared with (RELEVANT) on. "Better" is supported when the interval lies above 0,
+and refuted when it excludes every relevant gain; "as good" is supported when the interval excludes every relevant loss.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from analysis import statistics
+from analysis.statistics import Estimate
+from analysis.study import Schedule, Study
+from analysis.words import number, percent, with_interval
+
+Verdict = Literal["supported", "refuted", "undecided"]
+RELEVANT = 0.1
+_MOST_RUNS = 200  # more than this nobody will run
+
+
+class Finding(NamedTuple):
+    """One part of a claim, judged."""
+
+    text: str  # what was measured, with its numbers
+    verdict: Verdict
+    estimate: Estimate | None = None
+    needed: str = ""  # what would decide it
+
+
+def lacking(what: str) -> Finding:
+    """Return the finding of a study that did not run what a claim needs."""
+    return Finding(f"The study has no {what}.", "undecided", needed=what)
+
+
+def above(estimate: Estimate, bound: float, margin: float = 0.0) -> Verdict:
+    """Supported if the interval lies above `bound`; refuted if it lies below bound + margin; a lone run decides nothing."""
+    if estimate.low > bound:
+        return "supported"
+    return "refuted" if estimate.high < bound + margin else "undecided"
+
+
+def opposite(verdict: Verdict) -> Verdict:
+    """Return the verdict on the contrary."""
+    return {"supported": "refuted", "refuted": "supported"}.get(verdict, "undecided")  # type: ignore[return-value]
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a claim of several parts: all must hold."""
+    if "refuted" in verdicts:
+        return "refuted"
+    return "supported" if verdicts and set(verdicts) == {"supported"} else "undecided"
+
+
+def better(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes") -> Finding:
+    """Judge whether `ours` is better than `theirs` in `column`, paired by seed."""
+    pair = study.paired(ours, theirs, column)
+    difference = statistics.paired_difference(*pair)
+    margin = RELEVANT * abs(float(statistics.iqm(pair[0]))) if len(pair[0]) else 0.0
+    text = f"{ours.title} end {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    return _finding(text, above(difference, 0.0, margin), difference, 0.0)
+
+
+def as_good(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes") -> Finding:
+    """Judge whether `ours` is not worse than `theirs` by a relevant amount, paired by seed."""
+    pair = study.paired(ours, theirs, column)
+    difference = statistics.paired_difference(*pair)
+    margin = RELEVANT * abs(float(statistics.iqm(pair[1]))) if len(pair[1]) else 0.0
+    verdict: Verdict = "supported" if difference.low > -margin else "refuted" if difference.high < 0 else "undecided"
+    text = f"{ours.title} ends {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    return _finding(text, verdict, difference, -margin)
+
+
+def times_as(study: Study, ours: Schedule, theirs: Schedule, column: str, bound: float, text: str) -> Finding:
+    """Judge whether `column` of ours is over `bound` times that of theirs; `text` has places for the ratio and both."""
+    ratio = statistics.paired_ratio(*study.paired(ours, theirs, column))
+    shown = text.format(ratio=with_interval(ratio), ours=ours.title, theirs=theirs.title)
+    return _finding(shown, above(ratio, bound), ratio, bound)
+
+
+def collapses(study: Study, schedule: Schedule) -> Finding:
+    """Judge whether most runs of a schedule collapse."""
+    values = study.values(schedule, "collapsed").astype(bool)
+    share = statistics.share(int(values.sum()), len(values))
+    text = f"{int(values.sum())} of {len(values)} runs with {schedule.title} collapsed ({with_interval(share, percent)})."
+    return _finding(text, above(share, 0.5), share, 0.5)
+
+
+def over_bound(
+    study: Study, schedule: Schedule, column: str, bound: float, text: str, show: Callable[[float], str] = number
+) -> Finding:
+    """Judge whether `column` of a schedule's runs lies above `bound`; `text` has a place for the value."""
+    estimate = study.estimate(schedule, column)
+    shown = text.format(value=with_interval(estimate, show), ours=schedule.title)
+    return _finding(shown, above(estimate, bound), estimate, bound)
+
+
+def under_bound(
+    study: Study, schedule: Schedule, column: str, bound: float, text: str, show: Callable[[float], str] = number
+) -> Finding:
+    """Judge whether `column` of a schedule's runs lies below `bound`."""
+    finding = over_bound(study, schedule, column, bound, text, show)
+    return finding._replace(verdict=opposite(finding.verdict))
+
+
+def _finding(text: str, verdict: Verdict, estimate: Estimate, bound: float) -> Finding:
+    needed = runs_needed(estimate, bound) if verdict == "undecided" else ""
+    return Finding(text[:1].upper() + text[1:], verdict, estimate, needed)
+
+
+def runs_needed(estimate: Estimate, bound: float) -> str:
+    """Return how many runs would move the interval off `bound`, if the estimate stays where it is."""
+    if estimate.runs == 0:
+        return "seeds that both schedules share"
+    if not math.isfinite(estimate.low):
+        return "more than one seed"
+    half, distance = (estimate.high - estimate.low) / 2, abs(estimate.value - bound)
+    runs = math.inf if distance == 0 else math.ceil(estimate.runs * (half / distance) ** 2)
+    if runs > _MOST_RUNS:
+        return f"more seeds than are practical (over {_MOST_RUNS}): the difference is close to none"
+    return f"about {max(runs, estimate.runs + 1)} seeds instead of {estimate.runs}"
+
+
+def _apart(difference: Estimate) -> str:
+    flip = difference if difference.value >= 0 else Estimate(*(-n for n in (difference[0], difference[2], difference[1])), 0)
+    return with_interval(flip)
+
+
+def _higher(difference: Estimate) -> str:
+    return "higher" if difference.value >= 0 else "lower"

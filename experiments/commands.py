@@ -1,0 +1,185 @@
+"""What run_sweep.py can be asked to do: list grids, say what a sweep would be, run it, and bring MLflow up to date."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from experiments import closing
+from experiments.background import BackgroundTracker
+from experiments.estimate import cell_seconds, sweep_seconds
+from experiments.grid import expand
+from experiments.grid_file import read_grid, shipped_grids
+from experiments.mistakes import UserError
+from experiments.progress import duration
+from experiments.study import Study, lock_file
+from experiments.sweep import Ending, Plan, batches, run_sweep
+from experiments.tracking_uri import DEFAULT, answers, shown
+from experiments.validation import validated_cells
+from experiments.wishes import Sweep, Wish, announcement, understand
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130  # exit codes
+_PATIENCE_S = 15.0  # for MLflow after an interruption
+
+
+def list_grids(console: Console) -> int:
+    """Print the grids that come with the project."""
+    table = Table()
+    for name in ("grid", "cells", "question"):
+        table.add_column(name, justify="right" if name == "cells" else "left")
+    for path in shipped_grids():
+        file = read_grid(path)
+        table.add_row(escape(path.stem), str(len(validated_cells(file))), escape(file.grid.question))
+    console.print(table)
+    return DONE
+
+
+def dry_run(wish: Wish, console: Console) -> int:
+    """Print what a sweep would do, and about how long it would take; change nothing."""
+    sweep = understand(wish)
+    table = Table(title=escape(f"{sweep.study.name}: {sweep.grid.question}"), title_justify="left")
+    for name in ("cell", "on disk", "would take about"):
+        table.add_column(name, justify="right" if name.startswith("would") else "left")
+    todo = {cell.id for cell in sweep.todo}
+    for cell in sweep.chosen:
+        takes = duration(cell_seconds(cell.config)) if cell.id in todo else ""
+        table.add_row(escape(cell.id), sweep.states[cell.id], takes)
+    console.print(table)
+    if not todo:
+        _say(console, "Nothing to run.")
+        return DONE
+    groups = ", then ".join(
+        f"{len(group)} cells, {at_once} at once" for group, at_once in batches(sweep.todo, wish.jobs)
+    )
+    _say(
+        console,
+        f"To run: {groups}. About {duration(sweep_seconds(sweep.todo, wish.jobs))}; less for cells that collapse.",
+    )
+    return DONE
+
+
+def run(wish: Wish, console: Console) -> int:
+    """Run a sweep; return the exit code."""
+    sweep = understand(wish)
+    tracker = _start_tracker(sweep.study, wish.uri) if wish.uri is not None else None
+    try:
+        with sweep.study.locked() as lock:
+            endings, interrupted = _run_locked(wish, understand(wish), tracker, lock, console)
+            missing = _finish(tracker, interrupted, console) if tracker else None
+    finally:
+        if tracker is not None:
+            tracker.abandon()
+    _close(wish, sweep, endings, missing, console)
+    if interrupted:
+        _say(console, "Interrupted. The same command goes on from here.")
+        return INTERRUPTED
+    return FAILED if any(ending.status == "failed" for ending in endings) else DONE
+
+
+def sync(results: Path, names: Sequence[str], uri: str, console: Console) -> int:
+    """Bring MLflow up to date with the studies of these names, or with all; return the exit code."""
+    studies = [Study(results, name).path for name in names] or sorted(
+        path.parent for path in results.glob("*/study.json")
+    )
+    for path in studies:
+        if not (path / "study.json").exists():
+            raise UserError(f"there are no results in {path}")
+    if not studies:
+        raise UserError(f"there are no results in {results}")
+    answers(uri)
+    from experiments.mlflow_store import connect
+    from experiments.tracking import one_line
+
+    try:
+        client = connect(uri)
+        failures = [reason for path in studies if (reason := _sync_study(client, uri, path, console))]
+    except UserError:
+        raise
+    except Exception as error:
+        failures = [one_line(error)]
+    for reason in failures:
+        _say(console, f"MLflow is not up to date: {reason}")
+    return FAILED if failures else DONE
+
+
+def _sync_study(client: "MlflowClient", uri: str, path: Path, console: Console) -> str | None:
+    """Bring one study up to date; return what kept it from that."""
+    from experiments.tracking import Tracker
+
+    with lock_file(path / ".tracking.lock", patience_s=3.0):
+        tracker = Tracker(client, uri, path)
+        result = tracker.sync(lambda cell: _say(console, f"{path.name}: {cell}"))
+        if result.reason is None:
+            tracker.end_sweeps()
+    _say(console, f"{path.name}: {result.complete} finished cells are in MLflow")
+    return result.reason
+
+
+def _start_tracker(study: Study, uri: str) -> BackgroundTracker:
+    """Start tracking, or raise UserError if the store is not there."""
+    known = answers(uri)
+    tracker = BackgroundTracker(study.path, uri)
+    reason = None if known else tracker.wait_until_ready()
+    if reason is not None:
+        tracker.abandon()
+        raise UserError(f"the tracking store {shown(uri)} can't be used ({reason}); --no-tracking runs without it")
+    return tracker
+
+
+def _run_locked(
+    wish: Wish, sweep: Sweep, tracker: BackgroundTracker | None, lock: int, console: Console
+) -> tuple[list[Ending], bool]:
+    """Run the sweep while nobody else can."""
+    study = sweep.study
+    for line in announcement(sweep, wish.jobs, wish.fresh):
+        _say(console, line)
+    aside = study.put_aside(cell for cell in sweep.todo if wish.fresh or sweep.states[cell.id] == "outdated")
+    if aside is not None:
+        _say(console, f"Older results are kept in {aside}/")
+    grid = study.with_known_seeds(sweep.grid)
+    study.write(grid, expand(grid))
+    if tracker is not None:
+        tracker.begin()
+    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, study.sweep_id(wish.fresh), lock)
+    return run_sweep(plan, console)
+
+
+def _finish(tracker: BackgroundTracker, interrupted: bool, console: Console) -> str | None:
+    """Wait for the tracking process to tell everything; return what kept it from that."""
+    try:
+        with console.status("Bringing MLflow up to date (Ctrl-C leaves that to --sync)"):
+            return tracker.finish(_PATIENCE_S if interrupted else None)
+    except KeyboardInterrupt:
+        return "interrupted"
+
+
+def _close(wish: Wish, sweep: Sweep, endings: Sequence[Ending], missing: str | None, console: Console) -> None:
+    """Say what came of it, and where to look."""
+    closing.print_cells(sweep.study, sweep.chosen, console)
+    for ending in endings:
+        if ending.status == "failed":
+            _say(console, f"failed: {ending.cell.id}: {ending.reason}")
+    for line in closing.where_to_look(sweep.study, wish.uri):
+        _say(console, line)
+    if missing is not None:
+        _say(console, f"MLflow is not up to date ({missing}). Nothing is lost: {_sync_command(wish)}")
+
+
+def _sync_command(wish: Wish) -> str:
+    """Return the command that brings MLflow up to date."""
+    words = ["python", "run_sweep.py", "--sync", "--grid", wish.grid]
+    words += [word for setting in wish.settings for word in ("--set", setting)]
+    words += ["--results", str(wish.results)] if wish.results != Path("results") else []
+    words += ["--tracking-uri", shown(wish.uri)] if wish.uri not in (None, DEFAULT) else []
+    return shlex.join(words)
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

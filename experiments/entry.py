@@ -1,0 +1,55 @@
+"""From the parsed command line to a command and its exit code."""
+
+import argparse
+import sys
+
+from rich.console import Console
+
+from experiments import commands
+from experiments.grid_file import find_grid, read_grid
+from experiments.mistakes import UserError
+from experiments.overrides import with_settings
+from experiments.tracking_uri import tracking_uri
+from experiments.validation import validated_cells
+from experiments.wishes import Wish
+
+_PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
+
+
+def carry_out(options: argparse.Namespace) -> int:
+    """Do what the options ask for; a user's mistake is said in one message, without a traceback."""
+    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    try:
+        if options.list:
+            return commands.list_grids(console)
+        uri = None if options.no_tracking else tracking_uri(options.tracking_uri)
+        if options.sync:
+            assert uri is not None
+            return commands.sync(options.results, _study_names(options), uri, console)
+        wish = Wish(
+            grid=options.grid,
+            results=options.results,
+            uri=uri,
+            only=options.only,
+            settings=options.set,
+            seeds=options.seeds,
+            jobs=options.jobs,
+            fresh=options.fresh,
+            fail_fast=options.fail_fast,
+        )
+        return commands.dry_run(wish, console) if options.dry_run else commands.run(wish, console)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return commands.MISTAKE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return commands.INTERRUPTED
+
+
+def _study_names(options: argparse.Namespace) -> list[str]:
+    """Return the study that --sync is for, if one is named."""
+    if options.grid is None:
+        return []
+    file = with_settings(read_grid(find_grid(options.grid)), options.set)
+    validated_cells(file)
+    return [file.grid.name]

@@ -1,0 +1,96 @@
+"""What a user wishes to run, understood: the study, its grid, its cells, and what the disk holds of them already."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from experiments.grid import Cell, Grid
+from experiments.grid_file import find_grid, read_grid
+from experiments.mistakes import UserError
+from experiments.overrides import select, with_seeds, with_settings
+from experiments.provenance import cores, is_oversubscribed
+from experiments.study import State, Study, refuse_unwritable
+from experiments.sweep import batches
+from experiments.validation import validated_cells
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    grid: str
+    results: Path = Path("results")
+    uri: str | None = None  # of MLflow; None: no tracking
+    only: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    seeds: str | None = None
+    jobs: int | None = None
+    fresh: bool = False
+    fail_fast: bool = False
+
+
+class Sweep(NamedTuple):
+    """A valid wish."""
+
+    study: Study
+    grid: Grid
+    cells: tuple[Cell, ...]  # all of the grid
+    chosen: tuple[Cell, ...]  # those asked for
+    states: dict[str, State]  # of those, by id
+    todo: tuple[Cell, ...]  # those of them that are to run
+
+    def in_state(self, state: State) -> list[Cell]:
+        return [cell for cell in self.chosen if self.states[cell.id] == state]
+
+
+def understand(wish: Wish) -> Sweep:
+    """Return the sweep that is wished for, or raise UserError with what is wrong with it. Nothing is written."""
+    file = with_seeds(with_settings(read_grid(find_grid(wish.grid)), wish.settings), wish.seeds)
+    cells = validated_cells(file)
+    chosen = select(file.grid, cells, wish.only)
+    study = Study(wish.results, file.grid.name)
+    refuse_unwritable(study.path)
+    states = {cell.id: study.state(cell) for cell in chosen}
+    todo = tuple(cell for cell in chosen if wish.fresh or states[cell.id] != "finished")
+    sweep = Sweep(study, file.grid, cells, chosen, states, todo)
+    if not wish.fresh:
+        _refuse_other_settings(sweep)
+    return sweep
+
+
+def announcement(sweep: Sweep, jobs: int | None, fresh: bool) -> Iterator[str]:
+    """Yield what is worth saying before a sweep runs."""
+    yield f"{sweep.study.name}: {sweep.grid.question}"
+    finished, unfinished = len(sweep.in_state("finished")), len(sweep.in_state("unfinished"))
+    if finished and not fresh:
+        yield f"{_cells(finished)} already finished: skipped (--fresh runs them again)"
+    if unfinished and not fresh:
+        yield f"{_cells(unfinished)} unfinished: resumed"
+    if outdated := len(sweep.in_state("outdated")):
+        yield f"{_cells(outdated)} made by an older version of the core: run again"
+    for group, at_once in batches(sweep.todo, jobs):
+        yield f"{_cells(len(group))} to run, {at_once} at once"
+        crowded = [cell for cell in group if is_oversubscribed(cell.config, at_once)]
+        if crowded:
+            yield (
+                f"warning: {_cells(len(crowded))} with more processes than this machine's {cores()} cores: their speed"
+                " says little of the algorithm's. They are tagged `oversubscribed`; `runtime: simulate` avoids that"
+            )
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell{'' if count == 1 else 's'}"
+
+
+def _refuse_other_settings(sweep: Sweep) -> None:
+    """Refuse to mix results: the same cell with other settings is another study."""
+    others = sweep.in_state("different")
+    if not others:
+        return
+    differences = sweep.study.differences(others[0])
+    shown = [f"{name} {there!r} there, {here!r} here" for name, (there, here) in list(differences.items())[:3]]
+    raise UserError(
+        f"{sweep.study.path} holds {_cells(len(others))} with other settings, such as {others[0].id} "
+        f"({'; '.join(shown)}): give the grid another name, or start over with --fresh (the old results are kept aside)"
+    )

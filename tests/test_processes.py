@@ -1,0 +1,240 @@
+"""Real workers: every episode counted once whatever dies, nothing left behind, and the same parts as in virtual time."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.records import EpisodeRecord, read_records
+from a3c_core.runtimes.real import RunFailed
+from a3c_core.train import RealRun, train
+
+SHARED = ExchangeConfig(transport="shared")
+QUEUE = ExchangeConfig(transport="queue", channel="mailbox")
+HOGWILD = ExchangeConfig(transport="hogwild")
+TRANSPORTS = {"shared": SHARED, "queue": QUEUE, "hogwild": HOGWILD}
+IN_PIECES = LearnerConfig(t_max=20, update_every="t_max", standardise=False)
+PROGRAM = (
+    "import sys; from pathlib import Path; from a3c_core.config import RunConfig; from a3c_core.train import train;"
+    "train(RunConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]))"
+)
+
+
+def config_of(transport="shared", workers="4", episodes=400, runtime="processes", **settings):
+    return RunConfig(workers=workers, episodes=episodes, runtime=runtime, exchange=TRANSPORTS[transport], **settings)
+
+
+def collect(config, directory=None, on_episode=None):
+    """Return (summary, records) of a run, calling `on_episode(run, record)` along the way."""
+    records: list[EpisodeRecord] = []
+
+    def remember(record):
+        records.append(record)
+        if on_episode is not None:
+            on_episode(run, record)
+
+    run = RealRun(config, directory, remember)
+    return run.finish(), records
+
+
+def assert_each_once(summary, records, episodes):
+    assert len(records) == episodes == summary.episodes
+    assert len({(record.worker, record.worker_episode) for record in records}) == episodes
+    outcomes = summary.updates + summary.gradients_dropped + summary.gradients_rejected + summary.gradients_lost
+    assert summary.gradients_sent == outcomes
+
+
+@pytest.mark.parametrize("runtime", ["processes", "threads"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_episode_is_counted_once(transport, runtime):
+    summary, records = collect(config_of(transport, runtime=runtime))
+    assert_each_once(summary, records, 400)
+    assert {record.worker for record in records} == {0, 1, 2, 3}
+    assert all(record.finished_s >= record.started_s for record in records)
+    assert summary.crashes == 0
+    assert summary.worker_play_s > 0 < summary.worker_gradient_s
+    assert summary.oversubscribed == (5 > (os.cpu_count() or 1))
+
+
+def test_updates_within_episodes_are_applied_in_order():
+    summary, records = collect(config_of(learner=IN_PIECES))
+    assert_each_once(summary, records, 400)
+    assert summary.updates > 800
+
+
+def test_one_waiting_worker_plays_the_game_of_virtual_time():
+    """With one worker that waits for its update there is only one order of events, so the real run equals the virtual."""
+    waiting = ExchangeConfig(pull="after_apply")
+    games = {}
+    for runtime in ("simulate", "processes", "threads"):
+        records: list[EpisodeRecord] = []
+        train(RunConfig(workers="1", episodes=200, runtime=runtime, exchange=waiting), on_episode=records.append)
+        games[runtime] = [(record.score, record.steps, record.version_pulled, record.staleness) for record in records]
+    assert games["processes"] == games["simulate"] == games["threads"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_killed_workers_cost_no_episode(transport):
+    victims = random.Random(1)
+
+    def kill(run, record):
+        if record.episode % 150 == 149:
+            hand = run.runtime.crew.hands[victims.choice(sorted(run.runtime.crew.hands))]
+            with contextlib.suppress(ProcessLookupError):  # the last victim, not yet replaced
+                os.kill(hand.body.pid, signal.SIGKILL)
+
+    summary, records = collect(config_of(transport, workers="20", episodes=1500), on_episode=kill)
+    assert_each_once(summary, records, 1500)
+    assert 3 <= summary.crashes <= 10
+
+
+def test_a_stuck_worker_is_replaced():
+    def stop(run, record):
+        if record.episode == 50:
+            os.kill(run.runtime.crew.hands[1].body.pid, signal.SIGSTOP)
+
+    summary, records = collect(config_of(worker_limit_s=1.0), on_episode=stop)
+    assert_each_once(summary, records, 400)
+    assert summary.crashes >= 1
+
+
+def test_too_many_lost_workers_end_the_run_with_the_reason():
+    def kill(run, record):
+        if record.episode % 20 == 19:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(run.runtime.crew.hands[0].body.pid, signal.SIGKILL)
+
+    with pytest.raises(RunFailed, match="worker 0: killed by signal 9"):
+        collect(config_of(restarts=2, episodes=5000), on_episode=kill)
+
+
+def test_workers_join_and_leave_for_real():
+    """Seen from outside: the process ids that are alive while the schedule goes up, and down again."""
+    alive = []
+
+    def look(run, record):
+        hands = run.runtime.crew.hands.values()
+        alive.append(sum(Path(f"/proc/{hand.body.pid}").exists() for hand in hands))
+
+    schedule = {"first_s": 0.3, "further_s": 0.01, "window": 10, "spacing": 40}
+    summary, records = collect(config_of(workers="6->12", episodes=1500, schedule=schedule), on_episode=look)
+    assert_each_once(summary, records, 1500)
+    assert alive[0] == 6
+    assert max(alive) == 12
+    counts = [record.workers_alive for record in records]
+    assert counts == sorted(counts)
+
+
+def test_auto_lets_workers_go():
+    alive: set[int] = set()
+
+    def look(run, record):
+        runtime = run.runtime
+        alive.add(runtime.alive)
+        runtime.ledger.totals.master_busy_s += 0.0 if record.episode < 600 else 1.0  # as if the master were swamped
+
+    schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}
+    summary, records = collect(config_of(workers="auto", episodes=1500, schedule=schedule), on_episode=look)
+    assert_each_once(summary, records, 1500)
+    assert max(alive) >= 6
+    assert records[-1].workers_alive <= 4
+
+
+def test_an_unbounded_queue_ends_as_overloaded():
+    exchange = ExchangeConfig(queue="unbounded", overload_limit=30)
+    config = RunConfig(workers="8", episodes=100_000, runtime="processes", exchange=exchange)
+
+    def be_slow(run, record):
+        time.sleep(0.002)
+
+    summary, records = collect(config, on_episode=be_slow)
+    assert summary.outcome == "overloaded"
+    assert summary.gradients_dropped >= 30
+    assert len(records) == summary.episodes < 100_000
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Return the ids of all processes that carry `mark` in their environment, and are not just waiting to be reaped."""
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (directory / "environ").read_bytes():
+                found.append(int(directory.name))
+        except OSError:
+            continue
+    return found
+
+
+def start_elsewhere(config: RunConfig, directory: Path, mark: str) -> subprocess.Popen:
+    """Start a run in a process of its own and return when it has recorded something."""
+    environment = {**os.environ, "A3C_TEST_MARK": mark}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, config.model_dump_json(), str(directory)], env=environment
+    )
+    deadline = time.monotonic() + 60
+    while not list(directory.glob("checkpoints/0*")) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process
+
+
+def wait_until_gone(mark: str, limit_s: float) -> list[int]:
+    deadline = time.monotonic() + limit_s
+    while marked_processes(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return marked_processes(mark)
+
+
+@pytest.mark.parametrize("transport", ["shared", "queue"])
+def test_workers_die_with_a_killed_master_and_the_run_resumes(transport, tmp_path):
+    config = config_of(transport, workers="6", episodes=20_000, checkpoint_s=0.1)
+    mark = f"killed-{transport}-{os.getpid()}"
+    before = set(os.listdir("/dev/shm")) if Path("/dev/shm").is_dir() else set()
+    process = start_elsewhere(config, tmp_path, mark)
+    assert len(marked_processes(mark)) >= 7
+    process.kill()
+    process.wait()
+    assert wait_until_gone(mark, 5.0) == []
+    if before:
+        assert set(os.listdir("/dev/shm")) <= before
+    had = len(read_records(tmp_path))
+    summary, records = collect(config, tmp_path)
+    everything = read_records(tmp_path).to_pandas()
+    assert len(everything) == 20_000 == summary.episodes
+    assert not everything.duplicated(["worker", "worker_episode"]).any()
+    assert 0 < len(records) < 20_000
+    assert had > 0
+
+
+def test_ctrl_c_leaves_records_and_a_checkpoint(tmp_path):
+    config = config_of(workers="4", episodes=200_000, checkpoint_s=0.2)
+    mark = f"interrupted-{os.getpid()}"
+    process = start_elsewhere(config, tmp_path, mark)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) != 0
+    assert wait_until_gone(mark, 5.0) == []
+    assert len(read_records(tmp_path)) > 0
+
+
+def test_mailbox_and_latest_must_fit_the_transport():
+    with pytest.raises(ValueError, match="mailbox"):
+        RunConfig(runtime="processes", exchange=ExchangeConfig(transport="queue", channel="latest"))
+    with pytest.raises(ValueError, match="latest"):
+        RunConfig(runtime="threads", exchange=ExchangeConfig(transport="shared", channel="mailbox"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_learns_with_real_processes(transport):
+    learner = LearnerConfig(optimizer="rmsprop", learning_rate=1e-3) if transport == "hogwild" else LearnerConfig()
+    summary, records = collect(config_of(transport, episodes=30_000, learner=learner))
+    assert_each_once(summary, records, 30_000)
+    assert np.mean([record.score for record in records[-3000:]]) >= 12
