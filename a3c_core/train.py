@@ -130,7 +130,7 @@ class Run(ABC):
 
     def _resume(self, directory: Path) -> bool:
         """Go on from the last checkpoint, if there is one; refuse that of a run with other settings."""
-        if not (directory / "checkpoints").is_dir():
+        if not checkpoints.found(directory):
             self._writer.rewind(0, 0)
             return False
         checkpoint = checkpoints.load(directory)

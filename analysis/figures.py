@@ -10,10 +10,10 @@ from analysis.style import Panel
 
 REPORT_FIGURES = {(6, 12): 2, (10, 20): 3, (10, 32): 4}  # (start, end) of a dynamic schedule -> the report's figure
 SECTIONS = {
+    "settings": "Settings compared",
     "report": "The report's figures",
     "why": "Why: the master's load, queue and staleness",
     "tradeoff": "The trade-off",
-    "settings": "Settings compared",
 }
 
 
@@ -25,25 +25,43 @@ class Entry(NamedTuple):
     title: str
     panels: tuple[Panel, ...]
     reading: Callable[[Study], str]
-    whole: bool = False  # about all settings, not the main ones
+    whole: bool = False  # about all settings, not those shown
+
+    def part(self, study: Study) -> Study:
+        """Return the part of the study that the figure is about."""
+        return study if self.whole else study.shown
+
+    def says(self, study: Study) -> str:
+        """Return the sentence that reads the figure."""
+        return self.reading(self.part(study))
 
 
 def main_figure(study: Study) -> Entry:
-    """Return the figure that answers the question."""
+    """Return the figure that answers the study's question."""
+    settings = {entry.name: entry for entry in _settings_figures(study)}
+    if "collapse_map" in settings:
+        return settings["collapse_map"]._replace(name="main")
+    if study.compares_settings:
+        return settings["settings"]._replace(name="main")
+    if not study.shown.schedules(dynamic=False):
+        panels: tuple[Panel, ...] = (partial(figures_tradeoff.plot_score_over, axis="episodes"), figures_report.plot_bearing)
+        return Entry("main", "report", study.question, panels, readings.of_all)
     panels = (figures_report.plot_fixed_score, figures_report.plot_bearing)
     return Entry("main", "report", study.question, panels, readings.of_fixed)
 
 
 def catalogue(study: Study) -> list[Entry]:
     """Return the figures that the data of a study allow, in the order of the page."""
-    main = study.main
+    shown = study.shown
+    if not shown.schedules():
+        return []
     entries: list[Entry] = []
-    if main.schedules(dynamic=False):
-        entries += _fixed_figures()
-    entries += _dynamic_figures(main)
-    if main.schedules():
-        entries += _why_figures(main) + _tradeoff_figures()
-    return entries + _settings_figures(study)
+    if not study.compares_settings:
+        entries += _fixed_figures(shown) + _dynamic_figures(shown)
+    if shown.schedules(dynamic=True):
+        alive = tuple(partial(figures_report.plot_workers_alive, axis=axis) for axis in ("episodes", "clock_s"))
+        entries.append(Entry("workers_alive", "report", "Workers alive", alive, readings.of_workers_alive))
+    return _settings_figures(study) + entries + _why_figures(shown) + _tradeoff_figures()
 
 
 def by_name(study: Study, name: str) -> Entry:
@@ -54,13 +72,15 @@ def by_name(study: Study, name: str) -> Entry:
     return found[name]
 
 
-def _fixed_figures() -> list[Entry]:
+def _fixed_figures(study: Study) -> list[Entry]:
+    if not study.schedules(dynamic=False):
+        return []
     panels = (figures_report.plot_fixed_score,)
     return [Entry("1_fixed_workers", "report", "Figure 1: fixed numbers of workers", panels, readings.of_fixed)]
 
 
 def _dynamic_figures(study: Study) -> list[Entry]:
-    """Return a figure for each dynamic schedule, its rules together, numbered as in the report; and workers over time."""
+    """Return a figure for each dynamic schedule, its rules together, numbered as in the report."""
     groups: dict[str, list[Schedule]] = {}
     for schedule in study.schedules(dynamic=True):
         groups.setdefault(schedule.label.partition(" ")[0], []).append(schedule)
@@ -76,11 +96,7 @@ def _dynamic_figures(study: Study) -> list[Entry]:
         reading = partial(readings.of_dynamic, dynamic=schedules)
         numbered = (f"{number}_{name}", f"Figure {number}: {title}") if number else (f"dynamic_{name}", title)
         entries.append(Entry(numbered[0], "report", numbered[1], panels, reading))
-    entries.sort(key=lambda entry: entry.name)
-    if groups:
-        alive = tuple(partial(figures_report.plot_workers_alive, axis=axis) for axis in ("episodes", "clock_s"))
-        entries.append(Entry("workers_alive", "report", "Workers alive", alive, readings.of_workers_alive))
-    return entries
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def _why_figures(study: Study) -> list[Entry]:
@@ -94,7 +110,7 @@ def _why_figures(study: Study) -> list[Entry]:
         entries.append(Entry("backlog", "why", "Sent and applied", (why.plot_backlog,), readings.of_backlog))
         panels = (why.plot_saturation, why.plot_throughput)
         entries.append(Entry("saturation", "why", "Saturation, predicted and observed", panels, readings.of_saturation))
-    if "play_share_start" in study.done:
+    if "play_share_start" in study.done and study.done["play_share_start"].notna().any():
         panel = (why.plot_worker_time,)
         entries.append(Entry("worker_time", "why", "Where an episode's time goes", panel, readings.of_worker_time))
     return entries

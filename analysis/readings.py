@@ -31,6 +31,11 @@ def of_fixed(study: Study) -> str:
     return of_scores(study, study.schedules(dynamic=False))
 
 
+def of_all(study: Study) -> str:
+    """Read the scores of all schedules."""
+    return of_scores(study, study.schedules())
+
+
 def of_dynamic(study: Study, dynamic: Sequence[Schedule]) -> str:
     """Compare a dynamic schedule with its control, the fixed schedule nearest to its start."""
     parts = []
@@ -213,7 +218,7 @@ def control_of(study: Study, schedule: Schedule) -> Schedule | None:
 
 
 def _names(schedules: Sequence[Schedule]) -> str:
-    if any(schedule.dynamic for schedule in schedules):
+    if any(schedule.dynamic or schedule.tint >= 0 for schedule in schedules):
         return listed(schedule.title for schedule in schedules)
     return listed(schedule.label for schedule in schedules) + (" workers" if schedules[-1].end > 1 else " worker")
 

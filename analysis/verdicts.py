@@ -39,11 +39,6 @@ def above(estimate: Estimate, bound: float, margin: float = 0.0) -> Verdict:
     return "refuted" if estimate.high < bound + margin else "undecided"
 
 
-def opposite(verdict: Verdict) -> Verdict:
-    """Return the verdict on the contrary."""
-    return {"supported": "refuted", "refuted": "supported"}.get(verdict, "undecided")  # type: ignore[return-value]
-
-
 def together(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a claim of several parts: all must hold."""
     if "refuted" in verdicts:
@@ -54,25 +49,31 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
 def better(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes") -> Finding:
     """Judge whether `ours` is better than `theirs` in `column`, paired by seed."""
     pair = study.paired(ours, theirs, column)
+    if not len(pair[0]):
+        return _no_shared_seed(ours, theirs)
     difference = statistics.paired_difference(*pair)
-    margin = RELEVANT * abs(float(statistics.iqm(pair[0]))) if len(pair[0]) else 0.0
-    text = f"{ours.title} end {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
-    return _finding(text, above(difference, 0.0, margin), difference, 0.0)
+    margin = RELEVANT * abs(float(statistics.iqm(pair[0])))
+    text = f"{ours.title} {_end(ours)} {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    return _finding(text, above(difference, 0.0, margin), difference, 0.0, margin)
 
 
 def as_good(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes") -> Finding:
     """Judge whether `ours` is not worse than `theirs` by a relevant amount, paired by seed."""
     pair = study.paired(ours, theirs, column)
+    if not len(pair[0]):
+        return _no_shared_seed(ours, theirs)
     difference = statistics.paired_difference(*pair)
-    margin = RELEVANT * abs(float(statistics.iqm(pair[1]))) if len(pair[1]) else 0.0
-    verdict: Verdict = "supported" if difference.low > -margin else "refuted" if difference.high < 0 else "undecided"
-    text = f"{ours.title} ends {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
-    return _finding(text, verdict, difference, -margin)
+    margin = RELEVANT * abs(float(statistics.iqm(pair[1])))
+    text = f"{ours.title} {_end(ours)} {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    return _finding(text, above(difference, -margin, margin), difference, -margin, margin)
 
 
 def times_as(study: Study, ours: Schedule, theirs: Schedule, column: str, bound: float, text: str) -> Finding:
     """Judge whether `column` of ours is over `bound` times that of theirs; `text` has places for the ratio and both."""
-    ratio = statistics.paired_ratio(*study.paired(ours, theirs, column))
+    pair = study.paired(ours, theirs, column)
+    if not len(pair[0]):
+        return _no_shared_seed(ours, theirs)
+    ratio = statistics.paired_ratio(*pair)
     shown = text.format(ratio=with_interval(ratio), ours=ours.title, theirs=theirs.title)
     return _finding(shown, above(ratio, bound), ratio, bound)
 
@@ -90,39 +91,48 @@ def over_bound(
 ) -> Finding:
     """Judge whether `column` of a schedule's runs lies above `bound`; `text` has a place for the value."""
     estimate = study.estimate(schedule, column)
+    if not estimate.runs:
+        return lacking(f"run of {schedule.title} that tells")
     shown = text.format(value=with_interval(estimate, show), ours=schedule.title)
     return _finding(shown, above(estimate, bound), estimate, bound)
 
 
-def under_bound(
-    study: Study, schedule: Schedule, column: str, bound: float, text: str, show: Callable[[float], str] = number
-) -> Finding:
-    """Judge whether `column` of a schedule's runs lies below `bound`."""
-    finding = over_bound(study, schedule, column, bound, text, show)
-    return finding._replace(verdict=opposite(finding.verdict))
+def contrary(finding: Finding) -> Finding:
+    """Return the finding of the one who claims the contrary."""
+    flipped: dict[Verdict, Verdict] = {"supported": "refuted", "refuted": "supported", "undecided": "undecided"}
+    return finding._replace(verdict=flipped[finding.verdict])
 
 
-def _finding(text: str, verdict: Verdict, estimate: Estimate, bound: float) -> Finding:
-    needed = runs_needed(estimate, bound) if verdict == "undecided" else ""
-    return Finding(text[:1].upper() + text[1:], verdict, estimate, needed)
-
-
-def runs_needed(estimate: Estimate, bound: float) -> str:
-    """Return how many runs would move the interval off `bound`, if the estimate stays where it is."""
-    if estimate.runs == 0:
-        return "seeds that both schedules share"
+def runs_needed(estimate: Estimate, bound: float, margin: float = 0.0) -> str:
+    """Return how many runs would decide what `above` could not, if the estimate stays where it is."""
     if not math.isfinite(estimate.low):
         return "more than one seed"
-    half, distance = (estimate.high - estimate.low) / 2, abs(estimate.value - bound)
-    runs = math.inf if distance == 0 else math.ceil(estimate.runs * (half / distance) ** 2)
+    half = (estimate.high - estimate.low) / 2
+    room = max(estimate.value - bound, bound + margin - estimate.value)  # how wide half an interval may be
+    runs = math.inf if room <= 0 else math.ceil(estimate.runs * (half / room) ** 2)
     if runs > _MOST_RUNS:
-        return f"more seeds than are practical (over {_MOST_RUNS}): the difference is close to none"
+        return f"more seeds than are practical (over {_MOST_RUNS}): it lies almost on the boundary"
     return f"about {max(runs, estimate.runs + 1)} seeds instead of {estimate.runs}"
 
 
+def _finding(text: str, verdict: Verdict, estimate: Estimate, bound: float, margin: float = 0.0) -> Finding:
+    needed = runs_needed(estimate, bound, margin) if verdict == "undecided" else ""
+    return Finding(text[:1].upper() + text[1:], verdict, estimate, needed)
+
+
+def _no_shared_seed(ours: Schedule, theirs: Schedule) -> Finding:
+    text = f"{ours.title} and {theirs.title} share no seed."
+    return Finding(text, "undecided", needed=f"runs of {ours.title} and {theirs.title} with the same seeds")
+
+
+def _end(schedule: Schedule) -> str:
+    return "ends" if schedule.dynamic or schedule.end == 1 else "end"
+
+
 def _apart(difference: Estimate) -> str:
-    flip = difference if difference.value >= 0 else Estimate(*(-n for n in (difference[0], difference[2], difference[1])), 0)
-    return with_interval(flip)
+    if difference.value >= 0:
+        return with_interval(difference)
+    return with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))
 
 
 def _higher(difference: Estimate) -> str:

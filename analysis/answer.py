@@ -1,0 +1,98 @@
+"""The study's answer in two sentences, computed from its runs."""
+
+import numpy as np
+
+from analysis import metrics, readings, statistics
+from analysis.figures import main_figure
+from analysis.study import Schedule, Study
+from analysis.words import count, duration, listed, number, with_interval
+
+
+def answer(study: Study) -> str:
+    """Return two sentences: what one learner can bear, and why."""
+    if not len(study.done):
+        return "There is no answer yet: no run of this study is finished. What is missing stands below."
+    if main_figure(study).whole:
+        return f"{_of_settings(study)} {main_figure(study).says(study)}"
+    part = study.shown
+    fixed = part.schedules(dynamic=False)
+    if not fixed:
+        return f"{readings.of_all(part)} {readings.of_axes(part)}"
+    learned, failed = _split(part, fixed)
+    return f"{_what(part, learned, failed)} {_why(part, learned, failed)}"
+
+
+def _split(study: Study, schedules: list[Schedule]) -> tuple[list[Schedule], list[Schedule]]:
+    learned = [s for s in schedules if study.estimate(s, "final_score").value >= metrics.COLLAPSE_SCORE]
+    return learned, [s for s in schedules if s not in learned]
+
+
+def _what(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
+    if not learned:
+        counts = listed([s.label for s in failed], "or")
+        return f"None of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
+    best = max(learned, key=lambda s: study.estimate(s, "final_score").value)
+    reached = f"{best.title} do best ({with_interval(study.estimate(best, 'final_score'))} pipes an episode at the end)"
+    if not failed:
+        return f"Here one learner bears every number of workers tried, from {learned[0].end} to {learned[-1].end}; {reached}."
+    runs = sum(len(study.values(s, "collapsed")) for s in failed)
+    collapsed = int(sum(study.values(s, "collapsed").astype(bool).sum() for s in failed))
+    fate = f"{collapsed} of {count(runs, 'run')} collapsed" if collapsed else "nothing was learned"
+    bears = f"Here one learner bears {learned[-1].end} workers but not {failed[0].end}"
+    if failed[0].end < learned[-1].end:
+        bears = f"Here one learner bears {listed(s.label for s in learned)} workers but not {listed(s.label for s in failed)}"
+    return f"{bears}: {reached}, while with {listed([s.label for s in failed])} {fate}."
+
+
+def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
+    done = study.done
+    limit = float(done["saturation_start"].median()) if "saturation_start" in done else float("nan")
+    if not np.isfinite(limit):
+        return readings.of_saturation(study)
+    cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
+    cost = f"an untrained episode takes a worker {cycle} and the master {service}, so that {limit:.1f} workers keep it busy"
+    if not failed:
+        return f"By arithmetic {cost}.{_dynamic(study)}"
+    agrees = (not learned or learned[-1].end < limit) and failed[0].end >= limit - 1
+    if not agrees:
+        return f"The master's capacity does not explain it: {cost}, which is not where learning ends.{_dynamic(study)}"
+    worst = failed[-1]
+    stale = number(study.estimate(worst, "staleness_mean").value)
+    return (
+        f"The cause is arithmetic: {cost}, and with more than that the queue only grows, until gradients are applied "
+        f"{stale} updates late (mean with {worst.title}){_dynamic(study, '; ')}"
+    )
+
+
+def _dynamic(study: Study, joint: str = " ") -> str:
+    """Say what the fastest dynamic schedule that learns gains, as a clause that ends the sentence."""
+    candidates = [s for s in _split(study, study.schedules(dynamic=True))[0] if readings.control_of(study, s)]
+    if not candidates:
+        return "." if joint != " " else ""
+    fastest = max(candidates, key=lambda s: study.estimate(s, "steps_per_s").value)
+    control = readings.control_of(study, fastest)
+    assert control is not None
+    pair = study.paired(fastest, control, "steps_per_s")
+    if not len(pair[0]):
+        return "." if joint != " " else ""
+    gain = statistics.paired_ratio(*pair)
+    words = f"growing from {fastest.start} to {fastest.end} workers as episodes get longer gives "
+    words += f"{with_interval(gain)} times the steps per second of {control.title}."
+    return joint + (words if joint != " " else words[0].upper() + words[1:])
+
+
+def _of_settings(study: Study) -> str:
+    """Say which settings learn."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for variant in dict.fromkeys(study.done["variant"]):
+        part = study.of_variant(variant)
+        for schedule in part.schedules():
+            learns = part.estimate(schedule, "final_score").value >= metrics.COLLAPSE_SCORE
+            names[learns].append(variant if study.compares_settings else f"{schedule.title} with {variant}")
+    everything = len(names[True]) + len(names[False])
+    if not names[False] or not names[True]:
+        which = "All" if names[True] else "None"
+        return f"{which} of the {everything} combinations tried learned to pass a pipe."
+    if everything > 12:
+        return f"{len(names[True])} of the {everything} combinations tried learned, {len(names[False])} did not."
+    return f"{listed(names[True])} learned; {listed(names[False])} did not."
