@@ -168,11 +168,11 @@ def test_jitter_has_mean_one_and_its_deviation():
 
 
 def test_dynamic_workers_join_as_episodes_grow():
-    """The 0.01 s steps make an episode of n hundred steps last n seconds; here it grows by a second every 5 episodes."""
+    """An episode of n hundred steps lasts n seconds; here it grows by a second every 5 episodes."""
     grow = FakeEngine(lambda worker, episode: 100 * (1 + episode // 5))
     settings = {"schedule": {"first_s": 5.0, "further_s": 2.0, "window": 5, "spacing": 10}}
     profile = UNIFORM.model_copy(update={"worker_start_s": 0.5})
-    simulation, records = run("2->6", 400, AT_ONCE, profile, grow, **settings)
+    _, records = run("2->6", 400, AT_ONCE, profile, grow, **settings)
     alive = [record.workers_alive for record in records[:-10]]
     assert alive == sorted(alive)
     assert alive[0] == 2

@@ -1,4 +1,4 @@
-"""Whole runs in virtual time with the real learner: the same bytes always, through interruptions, and the phenomenon."""
+"""Whole runs in virtual time with the real learner: the same bytes always, and the phenomenon."""
 
 import json
 import subprocess
