@@ -28,7 +28,8 @@ def use_the_projects_python() -> None:
         return
     ours = ROOT / ".venv" / "bin" / "python"
     if not ours.exists() or Path(sys.prefix).resolve() == (ROOT / ".venv").resolve():
-        sys.exit("error: the project's packages are missing; run `make setup` first")
+        print("error: the project's packages are missing; run `make setup` first", file=sys.stderr)
+        sys.exit(2)
     os.execv(ours, [str(ours), str(ROOT / "run_sweep.py"), *sys.argv[1:]])
 
 

@@ -63,6 +63,7 @@ class Run(ABC):
         with deferred_interrupts() as interruption:
             try:
                 self._start()
+                self._saved = time.monotonic()
                 while self.advance(self._steps_between_looks):
                     if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
                         self.checkpoint()

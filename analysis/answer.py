@@ -5,7 +5,7 @@ import numpy as np
 from analysis import metrics, readings, statistics
 from analysis.figures import main_figure
 from analysis.study import Schedule, Study
-from analysis.words import count, duration, listed, number, with_interval
+from analysis.words import count, duration, listed, number
 
 
 def answer(study: Study) -> str:
@@ -31,17 +31,33 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     if not learned:
         counts = listed([s.label for s in failed], "or")
         return f"None of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
-    best = max(learned, key=lambda s: study.estimate(s, "final_score").value)
-    reached = f"{best.title} do best ({with_interval(study.estimate(best, 'final_score'))} pipes an episode at the end)"
+    reached = _best(study, learned)
     if not failed:
-        return f"Here one learner bears every number of workers tried, from {learned[0].end} to {learned[-1].end}; {reached}."
+        return f"Here one learner bears every number of workers tried, from {learned[0].end} to {learned[-1].end}: {reached}."
     runs = sum(len(study.values(s, "collapsed")) for s in failed)
     collapsed = int(sum(study.values(s, "collapsed").astype(bool).sum() for s in failed))
-    fate = f"{collapsed} of {count(runs, 'run')} collapsed" if collapsed else "nothing was learned"
+    share = "all" if collapsed == runs else f"{collapsed} of"
+    fate = f"{share} {count(runs, 'run')} with {listed([s.label for s in failed])}"
+    fate += " collapsed" if collapsed else " learned nothing"
     bears = f"Here one learner bears {learned[-1].end} workers but not {failed[0].end}"
     if failed[0].end < learned[-1].end:
         bears = f"Here one learner bears {listed(s.label for s in learned)} workers but not {listed(s.label for s in failed)}"
-    return f"{bears}: {reached}, while with {listed([s.label for s in failed])} {fate}."
+    return f"{bears}: {reached}, while {fate}."
+
+
+def _best(study: Study, learned: list[Schedule]) -> str:
+    """Name the best schedule, together with those that its runs can't be told apart from."""
+    ends = {s: study.estimate(s, "final_score") for s in learned}
+    best = max(learned, key=lambda s: ends[s].value)
+    alike = [s for s in learned if s == best or not _is_better(study, best, s)]
+    scores = listed(number(ends[s].value) for s in alike)
+    verb = "do best" if len(alike) == 1 else "end alike"
+    return f"{listed(s.label for s in alike)} workers {verb} ({scores} pipes an episode)"
+
+
+def _is_better(study: Study, ours: Schedule, theirs: Schedule) -> bool:
+    pair = study.paired(ours, theirs, "final_score")
+    return bool(len(pair[0])) and statistics.paired_difference(*pair).low > 0
 
 
 def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
@@ -50,7 +66,7 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     if not np.isfinite(limit):
         return readings.of_saturation(study)
     cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
-    cost = f"an untrained episode takes a worker {cycle} and the master {service}, so that {limit:.1f} workers keep it busy"
+    cost = f"{limit:.1f} untrained workers keep the master busy, since an episode takes {cycle} and its gradient {service}"
     if not failed:
         return f"By arithmetic {cost}.{_dynamic(study)}"
     agrees = (not learned or learned[-1].end < limit) and failed[0].end >= limit - 1
@@ -59,8 +75,8 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     worst = failed[-1]
     stale = number(study.estimate(worst, "staleness_mean").value)
     return (
-        f"The cause is arithmetic: {cost}, and with more than that the queue only grows, until gradients are applied "
-        f"{stale} updates late (mean with {worst.title}){_dynamic(study, '; ')}"
+        f"The cause is arithmetic: {cost}; with more the queue only grows, and gradients come {stale} updates late "
+        f"(mean with {worst.title}){_dynamic(study, '; ')}"
     )
 
 
@@ -76,8 +92,8 @@ def _dynamic(study: Study, joint: str = " ") -> str:
     if not len(pair[0]):
         return "." if joint != " " else ""
     gain = statistics.paired_ratio(*pair)
-    words = f"growing from {fastest.start} to {fastest.end} workers as episodes get longer gives "
-    words += f"{with_interval(gain)} times the steps per second of {control.title}."
+    words = f"growing from {fastest.start} to {fastest.end} as episodes get longer gives "
+    words += f"{number(gain.value)} times the steps per second of {control.title}."
     return joint + (words if joint != " " else words[0].upper() + words[1:])
 
 

@@ -45,7 +45,9 @@ class Judgement(NamedTuple):
 
     @property
     def needed(self) -> list[str]:
-        """What would decide the parts that are open."""
+        """What would decide the claim, if it is open."""
+        if self.verdict != "undecided":
+            return []
         return list(dict.fromkeys(f.needed for f in self.findings if f.verdict == "undecided" and f.needed))
 
 
@@ -80,7 +82,7 @@ def overload_at_the_start(study: Study) -> list[Finding]:
     findings = [over_bound(study, schedule, "load_start", 1.0, text) for schedule in many]
     findings = findings or [lacking("runs with more than 20 fixed workers")]
     learned = [s for s in fixed if study.estimate(s, "final_score").value >= metrics.COLLAPSE_SCORE]
-    return [*findings, _relief(study, learned[-1]) if learned else lacking("fixed schedule that learns")]
+    return [*findings, _relief(study, learned[-1]) if learned else lacking("runs of a fixed schedule that learns")]
 
 
 def _relief(study: Study, schedule: Schedule) -> Finding:
@@ -96,7 +98,7 @@ def seven_times_faster(study: Study) -> list[Finding]:
     dynamic = _by_rule(study, "report", 6, 12) or _by_rule(study, "report")
     rivals = [s for s in study.schedules(dynamic=False) if study.estimate(s, "final_score").value >= metrics.COLLAPSE_SCORE]
     if not dynamic or not rivals:
-        return [lacking("runs of 6→12" if not dynamic else "fixed schedule that learns, to compare with")]
+        return [lacking("runs of 6→12" if not dynamic else "runs of a fixed schedule that learns, to compare with")]
     findings = []
     for schedule in dynamic:
         slowest = max(rivals, key=lambda fixed: study.estimate(fixed, "clock_s").value)
@@ -117,7 +119,7 @@ def faster_and_stable(study: Study) -> list[Finding]:
     for schedule in dynamic:
         control = control_of(study, schedule)
         if control is None:
-            return [lacking("fixed schedule to compare with, best of 10 workers")]
+            return [lacking("runs of a fixed schedule to compare with, best of 10 workers")]
         text = "{theirs} plays as many episodes {ratio} times as fast as {ours}"
         text += f" ({_in_steps(study, schedule, control)})."
         findings.append(times_as(study, control, schedule, "clock_s", 1.0, text))
@@ -181,7 +183,7 @@ def speed_not_stability(study: Study) -> list[Finding]:
     """Claim 7: from the fewest to the most fixed workers."""
     fixed = study.schedules(dynamic=False)
     if len(fixed) < 2:
-        return [lacking("at least two fixed numbers of workers")]
+        return [lacking("runs with at least two fixed numbers of workers")]
     few, many = fixed[0], fixed[-1]
     text = "{ours} play {ratio} times as many steps per second as {theirs}."
     return [times_as(study, many, few, "steps_per_s", 1.0, text), better(study, few, many)]

@@ -1,12 +1,13 @@
 """Many runs' curves as one: the interquartile mean over runs, and how far they spread."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, statistics
+from analysis import statistics
 from analysis.study import Schedule, Study
 
 _GRID = 200  # points of a curve over anything but episodes
@@ -24,6 +25,7 @@ class Band(NamedTuple):
     runs: int
 
 
+@lru_cache(maxsize=1024)
 def over_episodes(study: Study, schedule: Schedule, column: Column) -> Band:
     """Return `column` (a curve's column, or a function of a curve) over episodes, up to the end of the shortest run."""
     curves = list(study.each_curve(schedule))
@@ -32,6 +34,7 @@ def over_episodes(study: Study, schedule: Schedule, column: Column) -> Band:
     return _band(curves[0]["episodes"].to_numpy(float)[:length], matrix)
 
 
+@lru_cache(maxsize=1024)
 def over(study: Study, schedule: Schedule, column: Column, axis: str) -> Band:
     """Return `column` over another `axis` (env_steps, updates, clock_s), until half of the runs have ended.
 
@@ -69,7 +72,3 @@ def spread_words(runs: int) -> str:
         return f"mean of {runs} runs, shaded: their range" if runs < 4 else f"IQM of {runs} runs, shaded: their range"
     return f"IQM of {runs} runs, shaded: 95 % interval"
 
-
-def utilisation_tenths(curve: pd.DataFrame) -> np.ndarray:
-    """Return the master's utilisation, smoothed over three bins."""
-    return pd.Series(metrics.utilisation(curve)).rolling(3, min_periods=1).mean().to_numpy()

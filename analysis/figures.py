@@ -45,9 +45,9 @@ def main_figure(study: Study) -> Entry:
         return settings["settings"]._replace(name="main")
     if not study.shown.schedules(dynamic=False):
         panels: tuple[Panel, ...] = (partial(figures_tradeoff.plot_score_over, axis="episodes"), figures_report.plot_bearing)
-        return Entry("main", "report", study.question, panels, readings.of_all)
+        return Entry("main", "report", "What was learned", panels, readings.of_all)
     panels = (figures_report.plot_fixed_score, figures_report.plot_bearing)
-    return Entry("main", "report", study.question, panels, readings.of_fixed)
+    return Entry("main", "report", "What was learned", panels, readings.of_fixed)
 
 
 def catalogue(study: Study) -> list[Entry]:
@@ -75,7 +75,7 @@ def by_name(study: Study, name: str) -> Entry:
 def _fixed_figures(study: Study) -> list[Entry]:
     if not study.schedules(dynamic=False):
         return []
-    panels = (figures_report.plot_fixed_score,)
+    panels = (figures_report.plot_fixed_score, figures_report.plot_fixed_time)
     return [Entry("1_fixed_workers", "report", "Figure 1: fixed numbers of workers", panels, readings.of_fixed)]
 
 
@@ -100,37 +100,36 @@ def _dynamic_figures(study: Study) -> list[Entry]:
 
 
 def _why_figures(study: Study) -> list[Entry]:
-    why = figures_why
-    entries = [
-        Entry("load", "why", "Arrivals against capacity", (why.plot_load,), readings.of_load),
-        Entry("queue", "why", "The queue", (why.plot_queue,), readings.of_queue),
-        Entry("staleness", "why", "Staleness", (why.plot_staleness,), readings.of_staleness),
-    ]
-    if study.schedules(dynamic=False):
-        entries.append(Entry("backlog", "why", "Sent and applied", (why.plot_backlog,), readings.of_backlog))
+    why, fixed = figures_why, study.schedules(dynamic=False)
+    entries = []
+    if fixed:
+        panels: tuple[Panel, ...] = (why.plot_load, why.plot_backlog)
+        entries.append(Entry("arrivals", "why", "Arrivals against the master's capacity", panels, readings.of_arrivals))
+    panels = (why.plot_queue, why.plot_staleness)
+    entries.append(Entry("queue", "why", "The queue and staleness", panels, readings.of_waiting))
+    if fixed and not (study.runs["tint"] >= 0).any():
         panels = (why.plot_saturation, why.plot_throughput)
         entries.append(Entry("saturation", "why", "Saturation, predicted and observed", panels, readings.of_saturation))
     if "play_share_start" in study.done and study.done["play_share_start"].notna().any():
-        panel = (why.plot_worker_time,)
-        entries.append(Entry("worker_time", "why", "Where an episode's time goes", panel, readings.of_worker_time))
+        panels = (why.plot_worker_time, why.plot_episode_time)
+        entries.append(Entry("episodes", "why", "What an episode costs", panels, readings.of_worker_time))
     return entries
 
 
 def _tradeoff_figures() -> list[Entry]:
     axes = ("episodes", "env_steps", "updates", "clock_s")
-    panels = tuple(partial(figures_tradeoff.plot_score_over, axis=axis) for axis in axes)
-    frontier, times = (figures_tradeoff.plot_frontier,), (figures_tradeoff.plot_time_to_score,)
-    return [
-        Entry("score_axes", "tradeoff", "The same runs on four axes", panels, readings.of_axes),
-        Entry("frontier", "tradeoff", "Learning efficiency against speed", frontier, readings.of_frontier),
-        Entry("time_to_score", "tradeoff", "Time to a score", times, readings.of_time_to_score),
-    ]
+    panels: tuple[Panel, ...] = tuple(partial(figures_tradeoff.plot_score_over, axis=axis) for axis in axes)
+    entries = [Entry("score_axes", "tradeoff", "The same runs on four axes", panels, readings.of_axes)]
+    panels = (figures_tradeoff.plot_frontier, figures_tradeoff.plot_time_to_score)
+    return [*entries, Entry("frontier", "tradeoff", "Learning efficiency and speed", panels, readings.of_tradeoff)]
 
 
 def _settings_figures(study: Study) -> list[Entry]:
     entries = []
     if len(set(study.done["variant"])) > 1:
         panels: tuple[Panel, ...] = (figures_tradeoff.plot_settings,)
+        if study.compares_settings:
+            panels = (figures_tradeoff.plot_settings, figures_tradeoff.plot_settings_score)
         entries.append(Entry("settings", "settings", "Score by setting", panels, readings.of_settings, whole=True))
     fixed = study.done[~study.done["dynamic"]]
     if "update_s" in fixed and fixed["update_s"].nunique() > 1 and fixed["end"].nunique() > 1:
@@ -138,3 +137,11 @@ def _settings_figures(study: Study) -> list[Entry]:
         title = "Collapse by workers and cost of an update"
         entries.append(Entry("collapse_map", "settings", title, panels, readings.of_collapse_map, whole=True))
     return entries
+
+
+def gaps(study: Study) -> list[str]:
+    """Say which of the report's figures can't be drawn yet: their runs are planned, but none is done."""
+    main = study.main
+    done = {schedule.label for schedule in main.schedules()}
+    waiting = [schedule for schedule in main.schedules(done=False) if schedule.label not in done]
+    return [f"{schedule.title}: not drawn, because none of its runs is done." for schedule in waiting]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from analysis import curves, style
@@ -37,7 +38,7 @@ def plot_fixed_score(study: Study, ax: Axes) -> Axes:
 def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     """Draw the time that `schedules` spent over episodes."""
     for order, schedule in enumerate(schedules):
-        band = curves.over_episodes(study, schedule, lambda curve: curve["clock_s"].to_numpy(float) / HOUR_S)
+        band = curves.over_episodes(study, schedule, _hours)
         style.draw_band(ax, band, schedule, order)
     style.from_zero(ax)
     ax.set_xlim(0, study.episodes)
@@ -46,6 +47,13 @@ def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     style.plain(ax.xaxis)
     style.note(ax, spread_note(study, schedules))
     style.legend(ax, legend_title(study))
+    return ax
+
+
+def plot_fixed_time(study: Study, ax: Axes) -> Axes:
+    """Figure 1, right: time spent over the episodes, by number of fixed workers."""
+    plot_time(study, ax, study.schedules(dynamic=False))
+    ax.set_title(f"Time spent over {study.episodes:,} episodes")
     return ax
 
 
@@ -109,6 +117,10 @@ def legend_title(study: Study) -> str:
     return "setting" if (study.runs["tint"] >= 0).any() else "workers"
 
 
+def _hours(curve: pd.DataFrame) -> np.ndarray:
+    return curve["clock_s"].to_numpy(float) / HOUR_S
+
+
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
     values, shown = study.values(schedule, "final_score"), study.estimate(schedule, "final_score")
     look = {"color": style.tone(schedule), "zorder": 4}
@@ -128,8 +140,9 @@ def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
     look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
     arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
     ax.annotate("", (schedule.end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
-    place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"]}
-    ax.annotate(schedule.label, (schedule.end, height), (5, 0), **place)
+    plate = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}
+    place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": plate}
+    ax.annotate(schedule.label, (schedule.end, height), (5, 0), zorder=5, **place)
 
 
 def _draw_limit(ax: Axes, workers: float) -> None:

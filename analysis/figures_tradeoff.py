@@ -31,8 +31,9 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
         face = "white" if schedule.dynamic else shade
         ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
                 markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
-        ax.annotate(schedule.label, (point["speed"], point["learning"]),
-                    (8, 6 if schedule.dynamic else -14), textcoords="offset points", fontsize=9.5, color=shade)  # fmt: skip
+        side = {"xytext": (8, -14)} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
+        ax.annotate(schedule.label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
+                    color=shade, **side)  # fmt: skip
     ax.set_xlim(0, 1.18 * points["speed"].max())
     ax.set_ylim(-0.08 * ax.get_ylim()[1], 1.1 * ax.get_ylim()[1])
     ax.set_xlabel("speed (environment steps per second)")
@@ -118,6 +119,11 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     style.note(ax, "markers: IQM over runs; lines: 95 % interval, below 6 runs their range")
     style.legend(ax, legend_title(study))
     return ax
+
+
+def plot_settings_score(study: Study, ax: Axes) -> Axes:
+    """Draw the score over episodes, one line for each setting."""
+    return plot_score_over(study.shown, ax, "episodes")
 
 
 def _range(study: Study, schedule: Schedule) -> tuple[float, float]:

@@ -114,7 +114,7 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
                         color="white" if name == "playing" else style.INK)  # fmt: skip
         left = left + values
     ax.barh(rows.index, 100.0 * rows["master"].to_numpy(float), left=left + 3.0, color=style.WARNING, height=0.5,
-            label="the master's update")  # fmt: skip
+            label="master")  # fmt: skip
     for place, value in enumerate(100.0 * rows["master"].to_numpy(float)):
         ax.text(left[place] + value + 4.0, place, f"{value:.1f} %", va="center", fontsize=9, color=style.WARNING)
     ax.set_xlim(0, 1.16 * float((left + 3.0 + 100.0 * rows["master"]).max()))
@@ -123,7 +123,17 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel("share of a worker's cycle (%)")
     ax.set_title("What an episode costs")
     style.note(ax, "from the cost profile and the length of the episodes played")
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.19), ncols=4, columnspacing=1.0, handlelength=1.2)
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.19), ncols=4, columnspacing=0.9, handlelength=1.0, handletextpad=0.5)
+    return ax
+
+
+def plot_episode_time(study: Study, ax: Axes) -> Axes:
+    """Draw how long an episode takes its worker: the better it plays, the less often it bothers the master."""
+    _draw_all(study, ax, "episode_s")
+    ax.set_yscale("log")
+    style.plain(ax.yaxis)
+    ax.set_ylabel("time per episode (s)")
+    ax.set_title("How long an episode takes")
     return ax
 
 

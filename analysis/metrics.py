@@ -63,17 +63,16 @@ def utilisation(curve: pd.DataFrame) -> np.ndarray:
 
 def offered_load(curve: pd.DataFrame) -> np.ndarray:
     """Return [B] the work that arrives per second, in seconds of the master's time: above 1 it cannot keep up."""
-    arrivals = _arrivals(curve)
-    service_s = _ratio(per_bin(curve["busy_s"].to_numpy(float)), per_bin(curve["updates"].to_numpy(float)))
-    return service_s * _ratio(arrivals, per_bin(curve["arrived_s"].to_numpy(float)))
+    arrivals, service_s, span_s = _arriving(curve)
+    return _ratio(arrivals * service_s, span_s)
 
 
 def load_between(curve: pd.DataFrame, first: float, last: float) -> float:
     """Return the offered load over the part of the curve from `first` to `last` (shares of the bins played)."""
-    part = slice(int(first * len(curve)), max(int(first * len(curve)) + 1, round(last * len(curve))))
-    sums = {name: per_bin(curve[name].to_numpy(float))[part].sum() for name in ("busy_s", "updates", "arrived_s")}
-    arrivals = _arrivals(curve)[part].sum()
-    return float(_ratio(sums["busy_s"] * arrivals, sums["updates"] * sums["arrived_s"]))
+    begin = int(first * len(curve))
+    part = slice(begin, max(begin + 1, round(last * len(curve))))
+    arrivals, service_s, span_s = (values[part] for values in _arriving(curve))
+    return float(_ratio((arrivals * service_s).sum(), span_s.sum()))
 
 
 def first_tenth(curve: pd.DataFrame) -> pd.DataFrame:
@@ -150,10 +149,19 @@ def run_metrics(curve: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _arrivals(curve: pd.DataFrame) -> np.ndarray:
-    """Return [B] the gradients that arrived: more than one per episode where workers send one every few steps."""
+def _arriving(curve: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, per bin [B]: gradients that arrived, seconds that the master took for one at that time, and time between.
+
+    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of the
+    moment of arrival, not of the turn, which may come much later.
+    """
     episodes, updates = (per_bin(curve[name].to_numpy(float)) for name in ("episodes", "updates"))
-    return episodes * np.maximum(1.0, _ratio(updates, episodes * curve["applied"].to_numpy(float)))
+    arrivals = episodes * np.maximum(1.0, np.nan_to_num(_ratio(updates, episodes * curve["applied"].to_numpy(float)), nan=1.0))
+    clock, arrived = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in ("clock_s", "arrived_s"))
+    busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in ("busy_s", "updates"))
+    service_s = _ratio(np.diff(np.interp(arrived, clock, busy)), np.diff(np.interp(arrived, clock, done)))
+    overall_s = float(_ratio(busy[-1], done[-1]))
+    return arrivals, np.where(np.isfinite(service_s), service_s, overall_s), np.diff(arrived)
 
 
 def _ratio(numerator, denominator):

@@ -8,7 +8,7 @@ from analysis import metrics, statistics
 from analysis.figures_tradeoff import collapse_map, frontier_points, reference_score
 from analysis.figures_why import backlogged, saturating_workers, worker_time
 from analysis.study import Schedule, Study
-from analysis.words import count, duration, listed, number, percent, signed, with_interval
+from analysis.words import apart, count, duration, listed, number, percent, with_interval
 
 
 def of_scores(study: Study, schedules: Sequence[Schedule]) -> str:
@@ -48,7 +48,7 @@ def of_dynamic(study: Study, dynamic: Sequence[Schedule]) -> str:
         hours = study.estimate(schedule, "clock_s").value
         parts.append(
             f"{schedule.title} plays {study.episodes:,} episodes in {duration(hours)}, {with_interval(faster)} times as fast "
-            f"as {control.title}, and ends {with_interval(better, signed)} pipes from them"
+            f"as {control.title}, and ends {apart(better, 'pipes')}"
         )
     collapsed = [s for s in study.schedules(dynamic=False) if study.values(s, "collapsed").mean() > 0.5]
     beware = f" {_sentence(_names(collapsed) + ' look fast only because their birds die early')}" if collapsed else ""
@@ -88,8 +88,8 @@ def of_load(study: Study) -> str:
 
 def of_queue(study: Study) -> str:
     """Say how long the queue got."""
-    parts = [f"{number(study.estimate(s, 'queue_peak').value)} with {s.title}" for s in study.schedules()]
-    return _sentence(f"At its longest the queue holds {listed(parts)}")
+    parts = [f"{study.values(s, 'queue_peak').median():,.0f} with {s.title}" for s in study.schedules()]
+    return _sentence(f"At its longest the queue holds {listed(parts)} (medians)")
 
 
 def of_staleness(study: Study) -> str:
@@ -105,6 +105,21 @@ def of_backlog(study: Study) -> str:
         last = next(study.each_curve(schedule)).iloc[-1]
         waits.append(f"with {schedule.title} the last gradient waits {duration(float(last['clock_s'] - last['arrived_s']))}")
     return _sentence("; ".join(waits))
+
+
+def of_arrivals(study: Study) -> str:
+    """Read arrivals and capacity."""
+    return f"{of_load(study)} {of_backlog(study)}"
+
+
+def of_waiting(study: Study) -> str:
+    """Read queue and staleness."""
+    return f"{of_queue(study)} {of_staleness(study)}"
+
+
+def of_tradeoff(study: Study) -> str:
+    """Read the frontier and the time to a score."""
+    return f"{of_frontier(study)} {of_time_to_score(study)}"
 
 
 def of_saturation(study: Study) -> str:

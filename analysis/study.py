@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ class StudyError(Exception):
     """A study can't be read or shown; the message is for the user."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal only to itself, so that what is computed of it can be kept
 class Study:
     """A study's tables: `runs` has one row per planned cell, `curves` one per bin of each run that is done."""
 
@@ -27,12 +28,12 @@ class Study:
     runs: pd.DataFrame
     curves: pd.DataFrame
 
-    @property
+    @cached_property
     def done(self) -> pd.DataFrame:
         """The runs that ended as they should."""
         return self.runs[self.runs["status"].isin(DONE)]
 
-    @property
+    @cached_property
     def missing(self) -> pd.DataFrame:
         """The cells without a usable run."""
         return self.runs[~self.runs["status"].isin(DONE)]
@@ -47,19 +48,19 @@ class Study:
         runs = self.runs[self.runs["variant"] == variant]
         return replace(self, runs=runs, curves=self.curves[self.curves["cell"].isin(runs["cell"])])
 
-    @property
+    @cached_property
     def main(self) -> "Study":
         """The part whose settings come first in the plan and have something done."""
         done = list(dict.fromkeys(self.done["variant"]))
         return self.of_variant((done or self.variants)[0])
 
-    @property
+    @cached_property
     def compares_settings(self) -> bool:
         """Whether the study is about settings rather than worker counts: each is run with one worker count only."""
         counts = self.runs.groupby("variant")["schedule"].nunique()
         return len(counts) > 1 and bool((counts == 1).all())
 
-    @property
+    @cached_property
     def shown(self) -> "Study":
         """The part that curves are drawn of: the main settings; or, if the study compares settings, one line for each."""
         if not self.compares_settings:

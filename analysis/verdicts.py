@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from analysis import statistics
 from analysis.statistics import Estimate
 from analysis.study import Schedule, Study
-from analysis.words import number, percent, with_interval
+from analysis.words import apart, number, percent, with_interval
 
 Verdict = Literal["supported", "refuted", "undecided"]
 RELEVANT = 0.1
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 
 def lacking(what: str) -> Finding:
     """Return the finding of a study that did not run what a claim needs."""
-    return Finding(f"The study has no {what}.", "undecided", needed=what)
+    return Finding("This study has no runs that tell.", "undecided", needed=what)
 
 
 def above(estimate: Estimate, bound: float, margin: float = 0.0) -> Verdict:
@@ -53,7 +53,7 @@ def better(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_
         return _no_shared_seed(ours, theirs)
     difference = statistics.paired_difference(*pair)
     margin = RELEVANT * abs(float(statistics.iqm(pair[0])))
-    text = f"{ours.title} {_end(ours)} {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    text = f"{ours.title} {_end(ours)} {apart(difference, what)} than {theirs.title}."
     return _finding(text, above(difference, 0.0, margin), difference, 0.0, margin)
 
 
@@ -64,7 +64,7 @@ def as_good(study: Study, ours: Schedule, theirs: Schedule, column: str = "final
         return _no_shared_seed(ours, theirs)
     difference = statistics.paired_difference(*pair)
     margin = RELEVANT * abs(float(statistics.iqm(pair[1])))
-    text = f"{ours.title} {_end(ours)} {_apart(difference)} {what} {_higher(difference)} than {theirs.title}."
+    text = f"{ours.title} {_end(ours)} {apart(difference, what)} than {theirs.title}."
     return _finding(text, above(difference, -margin, margin), difference, -margin, margin)
 
 
@@ -92,7 +92,7 @@ def over_bound(
     """Judge whether `column` of a schedule's runs lies above `bound`; `text` has a place for the value."""
     estimate = study.estimate(schedule, column)
     if not estimate.runs:
-        return lacking(f"run of {schedule.title} that tells")
+        return lacking(f"runs of {schedule.title} that record it")
     shown = text.format(value=with_interval(estimate, show), ours=schedule.title)
     return _finding(shown, above(estimate, bound), estimate, bound)
 
@@ -127,13 +127,3 @@ def _no_shared_seed(ours: Schedule, theirs: Schedule) -> Finding:
 
 def _end(schedule: Schedule) -> str:
     return "ends" if schedule.dynamic or schedule.end == 1 else "end"
-
-
-def _apart(difference: Estimate) -> str:
-    if difference.value >= 0:
-        return with_interval(difference)
-    return with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))
-
-
-def _higher(difference: Estimate) -> str:
-    return "higher" if difference.value >= 0 else "lower"

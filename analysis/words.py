@@ -1,7 +1,7 @@
 """Numbers and lists as people write them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from analysis.statistics import Estimate
 
@@ -21,17 +21,18 @@ def number(value: float) -> str:
     return _minus(f"{value:.{digits}f}" if size >= 0.001 else f"{value:.1e}")
 
 
-def signed(value: float) -> str:
-    """Return `value` with its sign."""
-    return ("+" if value > 0 else "") + number(value)
-
-
-def with_interval(estimate: Estimate, show=number, unit: str = "") -> str:
+def with_interval(estimate: Estimate, show: Callable[[float], str] = number) -> str:
     """Return "118 [110, 126]", or just the value where there is no interval."""
-    unit = f" {unit}" if unit else ""
     if math.isnan(estimate.low):
-        return f"{show(estimate.value)}{unit}"
-    return f"{show(estimate.value)}{unit} [{show(estimate.low)}, {show(estimate.high)}]"
+        return show(estimate.value)
+    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
+
+
+def apart(difference: Estimate, unit: str) -> str:
+    """Return a difference as "1.9 [0.2, 4.4] pipes lower"."""
+    if difference.value >= 0:
+        return f"{with_interval(difference)} {unit} higher"
+    return f"{with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))} {unit} lower"
 
 
 def percent(value: float) -> str:

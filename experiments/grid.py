@@ -1,6 +1,7 @@
 """A grid: one question, what varies, what is fixed. Expanding it is a pure function to an ordered tuple of cells."""
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -62,7 +63,7 @@ def expand(grid: Grid) -> tuple[Cell, ...]:
     """Return the cells of a valid grid: the first axis varies slowest, the seed fastest."""
     short = short_names(grid)
     return tuple(
-        Cell(cell_id(chosen, short), chosen, RunConfig.model_validate(nest(settings)))
+        Cell(cell_id(chosen, short), chosen, RunConfig.model_validate_json(json.dumps(nest(settings))))
         for chosen, settings in combinations(grid)
     )
 

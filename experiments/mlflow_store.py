@@ -20,6 +20,9 @@ _ENVIRONMENT = {
 }
 
 
+_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else the UI asks
+
+
 class Deleted(Exception):
     """The experiment was deleted in MLflow; the message is for the user."""
 
@@ -64,7 +67,7 @@ def _create(client: "MlflowClient", uri: str, name: str) -> "Experiment":
     database = sqlite_path(uri)
     location = (database.parent / "mlartifacts" / name).as_uri() if database else None
     try:
-        return client.get_experiment(client.create_experiment(name, artifact_location=location))
+        return client.get_experiment(client.create_experiment(name, location, _EXPERIMENT_TAGS))
     except MlflowException:
         experiment = client.get_experiment_by_name(name)  # somebody else may have been faster
         if experiment is None:

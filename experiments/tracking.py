@@ -3,10 +3,12 @@
 One experiment per study, one parent run per sweep, one nested run per cell, found by the ids in the cells' metadata.
 """
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from experiments.cell_run import LOGGED, UID, CellRun, milliseconds
 from experiments.mlflow_store import all_runs, experiment_of
@@ -15,6 +17,7 @@ from experiments.study import DONE, read_json
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+_MOST_COMPARED = 60  # runs in one plot
 _FAILURES_IN_A_ROW = 2  # then the store is taken to be away
 
 
@@ -67,7 +70,18 @@ class Tracker:
             if metadata is not None:
                 left[metadata["sweep"]] = left.get(metadata["sweep"], False) or not self._is_complete(metadata)
         for sweep in (sweep for sweep, is_left in left.items() if not is_left and sweep in self._ids):
+            self._client.set_tag(self._ids[sweep], "mlflow.note.content", self._note(sweep))
             self._client.set_terminated(self._ids[sweep])
+
+    def _note(self, sweep: str) -> str:
+        """Return the description of a sweep: its question, and links to its cells' curves side by side."""
+        cells = [read_json(self._study / "cells" / cell["id"] / "metadata.json") for cell in self._content["cells"]]
+        runs = [self._ids[cell["uid"]] for cell in cells if cell is not None and cell["sweep"] == sweep]
+        links = [
+            f"[Mean score by {name}]({comparison(self._experiment, runs[:_MOST_COMPARED], 'score_mean_100', axis)})"
+            for name, axis in (("episodes", "step"), ("time", "relative"))
+        ]
+        return "\n\n".join([self._content["question"], *links])
 
     def _is_complete(self, metadata: dict[str, Any]) -> bool:
         return metadata["uid"] in self._runs and self._runs[metadata["uid"]].complete
@@ -94,6 +108,13 @@ class Tracker:
         run = self._client.create_run(self._experiment, start_ms, {UID: uid, **tags}, name)
         self._ids[uid] = run.info.run_id
         return self._ids[uid]
+
+
+def comparison(experiment: str, runs: Sequence[str], metric: str, axis: str) -> str:
+    """Return the address, within MLflow's UI, of the runs' curves in one plot; the axis is step, wall or relative."""
+    arguments = {"runs": runs, "metric": metric, "experiments": [experiment], "plot_metric_keys": [metric]}
+    query = "&".join(f"{key}={quote(json.dumps(value))}" for key, value in arguments.items())
+    return f"#/metric?{query}&x_axis={axis}"
 
 
 def one_line(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """A grid, validated whole before anything runs: every mistake of every cell, each said once."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
 
 def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunConfig | None:
     try:
-        config = RunConfig.model_validate(nest(point.settings), strict=True)
+        config = RunConfig.model_validate_json(json.dumps(nest(point.settings)), strict=True)
     except KeyError as error:
         mistakes.append(Mistake(_place(file, point, error.args[0]), "is a group of settings and has no value itself"))
     except ValidationError as error:

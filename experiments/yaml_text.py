@@ -38,17 +38,17 @@ for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
     ("int", r"[-+]?(0|[1-9][0-9_]*)", _DIGITS),
-    ("float", r"[-+]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", _DIGITS),
+    ("float", r"[-+]?([0-9][0-9_]*\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+", _DIGITS),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first)
 
 
 def read_yaml(text: str) -> Document:
     """Return the document in `text`; raise NotYaml with the reason if there is none that can be read."""
-    loader = _Loader(text)
+    lines: dict[Path, int] = {}
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
-        lines: dict[Path, int] = {}
         return Document(None if node is None else _construct(loader, node, (), lines), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -56,8 +56,6 @@ def read_yaml(text: str) -> Document:
         raise NotYaml(f"{place}not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise NotYaml(f"not YAML: {' '.join(str(error).split())}") from error
-    finally:
-        loader.dispose()
 
 
 def read_scalar(text: str) -> Any:

@@ -19,7 +19,7 @@ from a3c_core.config import RunConfig
 from a3c_core.master import new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
-from a3c_core.worker import Work
+from a3c_core.worker import Episode, Work
 
 _WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
 
@@ -34,6 +34,7 @@ class SharedLine:
     def __init__(self, config: RunConfig, lane: int, arrays: SharedArrays, doorbell: int, wake: int):
         """`doorbell`: descriptor whose other end wakes the master; `wake`: one whose other end the master writes to."""
         self._arrays = arrays
+        self._desk = arrays.desk[0]
         self._lane = arrays.lanes[lane]
         self._lane_number = lane
         self._doorbell, self._wake = doorbell, wake
@@ -69,7 +70,7 @@ class SharedLine:
         self._hand_over(_describe(work, version, started_s), work.rollout.gradient)
         if self._until_applied:
             self._wait(lambda: lane["served"] == lane["sent"])
-        elif self._until_accepted:
+        elif self._until_accepted and self._desk["room"] <= 0:
             self._wait(lambda: lane["accepted"] == lane["sent"])
 
     def _take_parameters(self) -> int:
@@ -85,6 +86,9 @@ class SharedLine:
         self._ring()
 
     def _ring(self) -> None:
+        if not self._desk["asleep"]:
+            return
+        self._desk["asleep"] = 0
         with contextlib.suppress(BlockingIOError):  # full: the master has been rung for long enough
             os.write(self._doorbell, b"!")
 
@@ -166,4 +170,19 @@ def _describe(work: Work, version: int, started_s: float) -> Message:
         truncated=int(episode.truncated),
         loss=episode.loss,
         entropy=episode.entropy,
+    )
+
+
+def episode_of(message: Message) -> Episode | None:
+    """Return the episode that a message describes, if it ends one."""
+    if not message.ends_episode:
+        return None
+    return Episode(
+        number=message.episode,
+        score=message.score,
+        reward=message.reward,
+        steps=message.steps,
+        truncated=bool(message.truncated),
+        loss=message.loss,
+        entropy=message.entropy,
     )

@@ -4,13 +4,12 @@ The process that runs this is the master. It takes messages from the workers' la
 gradient at a time, publishes the parameters, and looks after the crew. It blocks when there is nothing to do.
 """
 
-import contextlib
 import math
+import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
@@ -18,10 +17,11 @@ from a3c_core.master import Master, new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtimes.crew import Crew
+from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger
-from a3c_core.runtimes.shared_memory import RING_SLOTS, Layout, Message, SharedBlock
-from a3c_core.worker import Episode
+from a3c_core.runtimes.lines import episode_of
+from a3c_core.runtimes.shared_memory import Layout, Message, SharedBlock
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s")
 _LOOK_S = 0.1  # between two looks at the crew
@@ -56,12 +56,11 @@ class RealRuntime:
         self._block = SharedBlock(Layout(lanes, master.parameters.size, slots))
         self._arrays = self._block.arrays
         self._lanes = self._arrays.lanes
-        self._sent, self._waiting = self._lanes["sent"], self._lanes["waiting"]  # looked at for every gradient
         self._granted: list[int] = [0] * lanes  # episodes, by lane, as the lanes say
         self._tickets = 0  # episodes that nobody has been granted
         self._leaving: set[int] = set()  # lanes whose workers were told to go
-        self._accepted = np.zeros(lanes, np.int64)
         self._queue = GradientQueue(master.parameters.size)
+        self._capacity = config.exchange.queue_size if config.exchange.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
     @property
@@ -77,16 +76,18 @@ class RealRuntime:
             self._arrays.slots[:] = self.master.optimizer.slots
             self._arrays.parameters[0] = self.master.parameters
             self._lanes["updates"][0] = self.master.version
-        else:
-            self._arrays.publish(self.master.version, self.master.parameters)
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         self.crew = Crew(self.config, self._block)
+        self.desk = Desk(self.config, self._arrays, self.crew)
+        if not self._hogwild:
+            self.desk.publish(self.master)
         for lane in range(self.config.span.start):
             self._hire(lane)
         while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
-            self.crew.wait(_LOOK_S)
+            self.desk.sleep(_LOOK_S)
             self._replace_lost()
+        self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
 
     def step(self) -> bool:
@@ -124,51 +125,28 @@ class RealRuntime:
 
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
-        if not len(self._queue) and not self._pending().size:
-            self.crew.wait(_LOOK_S)
-        exchange = self.config.exchange
-        while True:
-            pending = self._pending()
-            if not pending.size or (exchange.queue == "bounded" and len(self._queue) >= exchange.queue_size):
-                return
-            self._accept(self._oldest(pending))
-
-    def _pending(self) -> NDArray[np.intp]:
-        return np.flatnonzero(self._sent > self._accepted)
-
-    def _oldest(self, pending: NDArray[np.intp]) -> int:
-        """Return the lane whose message was ready first; those in pipes can't be seen, and take turns."""
-        if self.config.exchange.transport == "queue":
-            return int(pending[np.argmin(self._accepted[pending])])
-        slots = self._accepted[pending] % RING_SLOTS
-        return int(pending[np.argmin(self._arrays.messages["finished_s"][pending, slots])])
+        desk, queue = self.desk, self._queue
+        pending = desk.pending()
+        if not pending.size and not len(queue):
+            desk.sleep(_LOOK_S)
+            pending = desk.pending()
+        while pending.size and len(queue) < self._capacity:
+            self._accept(desk.oldest(pending))
+            pending = desk.pending()
+        desk.show_room(self._capacity - len(queue))
 
     def _accept(self, lane: int) -> None:
         """Take one message over from `lane`."""
-        received = self._receive(lane)
+        received = self.desk.receive(lane)
         if received is None:
             self.ledger.totals.lost += 1
         else:
             self._take_over(lane, *received)
         self.ledger.totals.sent += 1
-        self._accepted[lane] += 1
-        self._lanes["accepted"][lane] = self._accepted[lane]
-        self._wake(lane)
-
-    def _receive(self, lane: int) -> tuple[Message, Vector] | None:
-        """Return the next (message, gradient) of a lane, or None if it was lost with its worker."""
-        if self.config.exchange.transport != "queue":
-            slot = self._accepted[lane] % RING_SLOTS
-            return Message(*self._arrays.messages[lane, slot].tolist()), self._arrays.gradients[lane, slot]
-        connection = self.crew.hands[lane].gradients
-        assert connection is not None
-        try:
-            return connection.recv()
-        except (EOFError, OSError):
-            return None
+        self.desk.accept(lane)
 
     def _take_over(self, lane: int, message: Message, gradient: Vector) -> None:
-        self.crew.hands[lane].heard_s = time.monotonic()
+        self.crew.hands[lane].heard_s = message.finished_s
         totals, exchange = self.ledger.totals, self.config.exchange
         delivery = self._delivery(lane, message)
         if delivery.episode is not None:
@@ -187,58 +165,23 @@ class RealRuntime:
     def _delivery(self, lane: int, message: Message) -> Delivery:
         self.ledger.totals.env_steps += message.rollout_steps
         offset_s = self.elapsed_s - self._started_s
-        episode = None
-        if message.ends_episode:
-            episode = Episode(
-                number=message.episode,
-                score=message.score,
-                reward=message.reward,
-                steps=message.steps,
-                truncated=bool(message.truncated),
-                loss=message.loss,
-                entropy=message.entropy,
-            )
         started_s = max(0.0, message.started_s + offset_s)  # the first may begin before the last worker is up
         arrived_s = max(0.0, message.finished_s + offset_s)
-        return Delivery(lane, message.version_pulled, started_s, arrived_s, len(self._queue), episode)
+        return Delivery(lane, message.version_pulled, started_s, arrived_s, len(self._queue), episode_of(message))
 
     def _serve(self) -> None:
         """Apply the oldest gradient and publish what comes of it."""
         (delivery, generation), gradient = self._queue.popleft()
-        began_s = time.monotonic()
         staleness = self.master.version - delivery.version_pulled
         result = self.master.apply(gradient)
-        self._publish()
-        self.ledger.totals.master_busy_s += time.monotonic() - began_s
+        self.desk.publish(self.master)
+        self.ledger.totals.master_busy_s += self.desk.count_busy()
         self._enter(delivery, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
         self._mark_served(delivery.worker, generation)
 
-    def _publish(self) -> None:
-        if self.config.exchange.transport == "shared":
-            self._arrays.publish(self.master.version, self.master.parameters)
-            return
-        for lane in np.flatnonzero(self._lanes["mail_sent"] == self._lanes["mail_taken"]):
-            self._post(int(lane))
-
-    def _post(self, lane: int) -> None:
-        """Put the parameters into the mailbox of `lane`."""
-        hand = self.crew.hands.get(lane)
-        if hand is None or hand.mailbox is None:
-            return
-        with contextlib.suppress(OSError):  # it has died; whoever looks after the crew will find out
-            hand.mailbox.send((self.master.version, self.master.parameters))
-            self._lanes["mail_sent"][lane] += 1
-            self._wake(lane)
-
     def _mark_served(self, lane: int, generation: int) -> None:
-        if generation == self._generations[lane] and lane in self.crew.hands:
-            self._lanes["served"][lane] += 1
-            self._wake(lane)
-
-    def _wake(self, lane: int) -> None:
-        if self._waiting[lane] and lane in self.crew.hands:
-            self._waiting[lane] = 0
-            self.crew.wake(lane)
+        if generation == self._generations[lane]:
+            self.desk.mark_served(lane)
 
     # Records and schedule
 
@@ -267,6 +210,8 @@ class RealRuntime:
         return len(self.crew.hands) - len(self._leaving)
 
     def _change_workers(self, alive: int, target: int) -> None:
+        if target == alive:
+            return
         if target > alive:
             free = [lane for lane in range(len(self._lanes)) if lane not in self.crew.hands]
             for lane in free[: target - alive]:
@@ -281,13 +226,13 @@ class RealRuntime:
         self._lanes[lane] = np.zeros((), self._lanes.dtype)
         for name, value in kept.items():
             self._lanes[name][lane] = value
-        self._accepted[lane] = 0
+        self.desk.clear(lane)
         self._generations[lane] += 1
         self._lanes["granted"][lane] = self._granted[lane] = self._arrived[lane]
         self.crew.hire(lane, self._arrived[lane])
         for _ in range(_PREFETCHED):
             self._grant_one(lane)
-        self._post(lane)
+        self.desk.post(lane, self.master)
 
     def _grant_one(self, lane: int) -> None:
         """Let a worker begin one more episode, if there is one left that nobody has been granted."""
@@ -295,7 +240,7 @@ class RealRuntime:
             self._tickets -= 1
             self._granted[lane] += 1
             self._lanes["granted"][lane] = self._granted[lane]
-            self._wake(lane)
+            self.desk.wake(lane)
 
     def _grant(self) -> None:
         """Give what lost or dismissed workers have left undone to those who have nothing to do."""
@@ -305,7 +250,7 @@ class RealRuntime:
 
     def _replace_lost(self) -> None:
         for lane, reason in self.crew.lost():
-            while self._lanes["sent"][lane] > self._accepted[lane]:  # what it had handed over is not lost
+            while self.desk.holds(lane):  # what it had handed over is not lost
                 self._accept(lane)
             self.crew.bury(lane)
             self._tickets += self._granted[lane] - self._arrived[lane]  # what it was granted, but left undone

@@ -55,6 +55,13 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
     ]
 )
 
+DESK = np.dtype(  # the master's own place
+    [
+        ("room", "i8"),  # gradients that the queue still takes, by the master's last look
+        ("asleep", "i8"),  # wants to be woken; whoever rings may clear it
+    ]
+)
+
 RING_SLOTS = 4  # messages that a worker can have under way
 
 
@@ -70,6 +77,7 @@ class Layout(NamedTuple):
         return [
             ((2,), np.int64),
             ((1,), np.int64),
+            ((1,), DESK),
             ((2, size), np.float32),
             ((self.optimizer_slots, size), np.float32),
             ((self.lanes,), LANE),
@@ -100,6 +108,7 @@ class SharedArrays(NamedTuple):
 
     versions: NDArray[np.int64]  # [2], of the two parameter buffers; -1 while one is being written
     current: NDArray[np.int64]  # [1], the buffer to read
+    desk: NDArray[np.void]  # DESK [1]
     parameters: NDArray[np.float32]  # [2, P]
     slots: NDArray[np.float32]  # [S, P], the optimizer's averages, without a master
     lanes: NDArray[np.void]  # LANE [L]

@@ -1,0 +1,127 @@
+"""The master's end of the workers' lines: what has arrived and from whom, and the way back. It waits without polling."""
+
+import contextlib
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.config import RunConfig
+from a3c_core.master import Master
+from a3c_core.parameters import Vector
+from a3c_core.runtimes.crew import Crew
+from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+
+
+class Desk:
+    """Where the master sits: it sees all lanes at once, and is woken only if it said that it sleeps."""
+
+    def __init__(self, config: RunConfig, arrays: SharedArrays, crew: Crew):
+        self._transport = config.exchange.transport
+        self._arrays, self._crew = arrays, crew
+        self._own = arrays.desk[0]
+        lanes = arrays.lanes
+        self._sent, self._accepted, self._served = lanes["sent"], lanes["accepted"], lanes["served"]
+        self._waiting, self._finished_s = lanes["waiting"], arrays.messages["finished_s"]
+        self._mail_sent, self._mail_taken = lanes["mail_sent"], lanes["mail_taken"]
+        self._taken: NDArray[np.int64] = np.zeros(len(lanes), np.int64)  # messages, by lane, as `accepted` says
+        self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
+        self._awake_since_s = time.monotonic()
+
+    def clear(self, lane: int) -> None:
+        """Begin anew in `lane`, which has a new worker."""
+        self._taken[lane] = 0
+
+    # Waiting
+
+    def sleep(self, limit_s: float) -> None:
+        """Block until a worker has something to say or dies, or the limit has passed."""
+        self._own["asleep"] = 1
+        if not self.pending().size:  # what came just before would not have rung
+            self.busy_s += time.monotonic() - self._awake_since_s
+            self._crew.wait(limit_s)
+            self._awake_since_s = time.monotonic()
+        self._own["asleep"] = 0
+
+    def count_busy(self) -> float:
+        """Return the seconds that the master has been awake since the last call."""
+        now_s = time.monotonic()
+        busy_s = self.busy_s + now_s - self._awake_since_s
+        self.busy_s, self._awake_since_s = 0.0, now_s
+        return busy_s
+
+    def wake(self, lane: int) -> None:
+        """Wake the worker of `lane` if it waits for the master."""
+        if self._waiting[lane] and lane in self._crew.hands:
+            self._waiting[lane] = 0
+            self._crew.wake(lane)
+
+    # From the workers
+
+    def pending(self) -> NDArray[np.intp]:
+        """Return the lanes that hold messages."""
+        return (self._sent > self._taken).nonzero()[0]
+
+    def holds(self, lane: int) -> bool:
+        """Return whether `lane` holds a message."""
+        return bool(self._sent[lane] > self._taken[lane])
+
+    def oldest(self, pending: NDArray[np.intp]) -> int:
+        """Return the lane whose message was ready first; those in pipes can't be seen, and take turns."""
+        if pending.size == 1:
+            return int(pending[0])
+        taken = self._taken[pending]
+        if self._transport == "queue":
+            return int(pending[taken.argmin()])
+        return int(pending[self._finished_s[pending, taken % RING_SLOTS].argmin()])
+
+    def receive(self, lane: int) -> tuple[Message, Vector] | None:
+        """Return the next (message, gradient) of a lane, or None if it was lost with its worker.
+
+        The gradient stays valid until `accept`.
+        """
+        if self._transport != "queue":
+            slot = self._taken[lane] % RING_SLOTS
+            return Message(*self._arrays.messages[lane, slot].tolist()), self._arrays.gradients[lane, slot]
+        connection = self._crew.hands[lane].gradients
+        assert connection is not None
+        try:
+            return connection.recv()
+        except (EOFError, OSError):
+            return None
+
+    def accept(self, lane: int) -> None:
+        """Say that the next message of `lane` has been taken over."""
+        self._taken[lane] += 1
+        self._accepted[lane] += 1
+        self.wake(lane)
+
+    def show_room(self, room: int) -> None:
+        """Let workers see how many gradients the queue still takes: they wait when there is no room."""
+        self._own["room"] = room
+
+    # To the workers
+
+    def mark_served(self, lane: int) -> None:
+        """Say that a gradient of the worker in `lane` was dealt with."""
+        if lane in self._crew.hands:
+            self._served[lane] += 1
+            self.wake(lane)
+
+    def publish(self, master: Master) -> None:
+        """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
+        if self._transport != "queue":
+            self._arrays.publish(master.version, master.parameters)
+            return
+        for lane in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
+            self.post(lane, master)
+
+    def post(self, lane: int, master: Master) -> None:
+        """Put the master's parameters into the mailbox of `lane`, if it has one."""
+        hand = self._crew.hands.get(lane)
+        if hand is None or hand.mailbox is None:
+            return
+        with contextlib.suppress(OSError):  # it has died; whoever looks after the crew will find out
+            hand.mailbox.send((master.version, master.parameters))
+            self._mail_sent[lane] += 1
+            self.wake(lane)

@@ -1,0 +1,60 @@
+"""A real MLflow server for the tests, on a free port of 127.0.0.1."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.sweeps import wait_for
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def mlflow_server(database: Path, port: int) -> Iterator[subprocess.Popen]:
+    """Serve the SQLite file until the block ends; `kill_server` ends it earlier."""
+    options = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{database}",
+        "--artifacts-destination",
+        str(database.parent / "artifacts"),
+    ]
+    with (database.parent / "server.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *options, *store],
+            cwd=database.parent,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+        )
+    try:
+        wait_for(lambda: _is_healthy(port))
+        yield process
+    finally:
+        kill_server(process)
+
+
+def kill_server(process: subprocess.Popen) -> None:
+    """End the server and its workers at once."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _is_healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
+            return answer.status == 200
+    except OSError:
+        return False

@@ -1,0 +1,83 @@
+"""Small sweeps for the tests, run as a user runs them."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parent.parent
+COMMAND = [sys.executable, str(ROOT / "run_sweep.py")]
+
+
+def write_grid(folder: Path, name: str = "tiny", **content) -> Path:
+    """Write a grid file and return its path; by default two cells of a second."""
+    grid = {
+        "name": name,
+        "question": "Does it work?",
+        "base": {"episodes": 300, "profile": "uniform"},
+        "axes": {"workers": [2, 4]},
+        **content,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(grid, sort_keys=False))
+    return path
+
+
+def sweep(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run run_sweep.py in the folder and return how it ended."""
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+@contextmanager
+def started_sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen]:
+    """Start run_sweep.py in the folder, with its output in output.txt; kill it at the end if it still runs."""
+    with (folder / "output.txt").open("ab") as output:
+        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=output, stderr=output)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition: Callable[[], object], limit_s: float = 90.0) -> None:
+    """Wait until the condition holds."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.02)
+
+
+def cell_processes(folder: Path) -> dict[str, int]:
+    """Return {cell: process id} of the cells of sweeps that were started in the folder."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+            if "experiments.cell" in words and (process / "cwd").readlink() == folder:
+                found[words[-2]] = int(process.name)
+    return found
+
+
+def metadata(cell: Path) -> dict:
+    return json.loads((cell / "metadata.json").read_text())
+
+
+def results(cell: Path) -> dict:
+    """Return what equal runs must have equal: records, final learner, and summary but for the real clock."""
+    summary = json.loads((cell / "summary.json").read_text())
+    newest = max((cell / "checkpoints").iterdir())
+    return {
+        "records": (cell / "episodes.parquet").read_bytes(),
+        "learner": (newest / "learner.npz").read_bytes(),
+        "summary": {key: value for key, value in summary.items() if key != "wall_s"},
+    }
+
+
+def everything_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
