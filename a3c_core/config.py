@@ -17,6 +17,7 @@ class EnvironmentConfig(Section):
     reward: Literal["ple", "alive"] = "ple"
     max_episode_steps: int = Field(20_000, ge=1, description="env steps after which an episode is truncated")
     seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
+    wait_s: float = Field(0.0, ge=0, description="seconds that the game waits per env step, without using a core")
 
 
 class LearnerConfig(Section):

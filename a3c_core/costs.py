@@ -24,6 +24,7 @@ class CostProfile(Section):
     reset_s: float = Field(0, ge=0, description="worker: begin an episode")
     load_s: float = Field(0, ge=0, description="worker: take over new parameters")
     send_s: float = Field(0, ge=0, description="worker: hand over a gradient")
+    wake_s: float = Field(0, ge=0, description="master: wake up for a gradient that finds it idle")
     receive_s: float = Field(0, ge=0, description="master: take a gradient from the queue")
     update_s: float = Field(ge=0, description="master: apply a gradient")
     read_s: float = Field(0, ge=0, description="master: read its parameters after an update")
@@ -42,9 +43,10 @@ class CostProfile(Section):
         gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
         return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s)
 
-    def service_s(self, mailboxes: float = 0.0) -> float:
-        """Seconds that the master spends on one gradient, filling `mailboxes` mailboxes afterwards."""
-        return self.slowdown * (self.receive_s + self.update_s + self.read_s + mailboxes * self.publish_s)
+    def service_s(self, mailboxes: float = 0.0, idle: bool = False) -> float:
+        """Seconds that the master, `idle` before, spends on one gradient, filling `mailboxes` mailboxes afterwards."""
+        update_s = self.receive_s + self.update_s + self.read_s
+        return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
     def saturation_workers(self, env_steps: float) -> float:
         """N* = (C + S) / S: from this many workers on the master has no idle moment (mailboxes: one per gradient)."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis import metrics, readings, statistics
+from analysis import metrics, readings, readings_why, statistics
 from analysis.figures import main_figure
 from analysis.study import Schedule, Study
 from analysis.words import count, duration, listed, number
@@ -13,7 +13,7 @@ def answer(study: Study) -> str:
     if not len(study.done):
         return "There is no answer yet: no run of this study is finished. What is missing stands below."
     if main_figure(study).whole:
-        return f"{_of_settings(study)} {main_figure(study).says(study)}"
+        return f"{_of_settings(study)} {_separation(study) or main_figure(study).says(study)}"
     part = study.shown
     fixed = part.schedules(dynamic=False)
     if not fixed:
@@ -33,7 +33,9 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
         return f"None of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
     reached = _best(study, learned)
     if not failed:
-        return f"Here one learner bears every number of workers tried, from {learned[0].end} to {learned[-1].end}: {reached}."
+        return (
+            f"Here one learner bears all that was tried, from {learned[0].end} to {learned[-1].end} workers: {reached}."
+        )
     runs = sum(len(study.values(s, "collapsed")) for s in failed)
     collapsed = int(sum(study.values(s, "collapsed").astype(bool).sum() for s in failed))
     share = "all" if collapsed == runs else f"{collapsed} of"
@@ -41,7 +43,9 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     fate += " collapsed" if collapsed else " learned nothing"
     bears = f"Here one learner bears {learned[-1].end} workers but not {failed[0].end}"
     if failed[0].end < learned[-1].end:
-        bears = f"Here one learner bears {listed(s.label for s in learned)} workers but not {listed(s.label for s in failed)}"
+        bears = (
+            f"Here one learner bears {listed(s.label for s in learned)} workers, not {listed(s.label for s in failed)}"
+        )
     return f"{bears}: {reached}, while {fate}."
 
 
@@ -64,9 +68,11 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     done = study.done
     limit = float(done["saturation_start"].median()) if "saturation_start" in done else float("nan")
     if not np.isfinite(limit):
-        return readings.of_saturation(study)
+        return readings_why.of_saturation(study)
     cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
-    cost = f"{limit:.1f} untrained workers keep the master busy, since an episode takes {cycle} and its gradient {service}"
+    cost = (
+        f"{limit:.1f} untrained workers keep the master busy, since an episode takes {cycle} and its gradient {service}"
+    )
     if not failed:
         return f"By arithmetic {cost}.{_dynamic(study)}"
     agrees = (not learned or learned[-1].end < limit) and failed[0].end >= limit - 1
@@ -109,6 +115,19 @@ def _of_settings(study: Study) -> str:
     if not names[False] or not names[True]:
         which = "All" if names[True] else "None"
         return f"{which} of the {everything} combinations tried learned to pass a pipe."
-    if everything > 12:
+    if everything > 10 or not study.compares_settings:
         return f"{len(names[True])} of the {everything} combinations tried learned, {len(names[False])} did not."
-    return f"{listed(names[True])} learned; {listed(names[False])} did not."
+    return f"Of what was tried, {listed(names[True])} learned; {listed(names[False])} did not."
+
+
+def _separation(study: Study) -> str:
+    """Say whether staleness alone tells the settings that learned from the others."""
+    if not study.compares_settings:
+        return ""
+    shown = study.shown
+    learned, failed = _split(shown, shown.schedules())
+    ages = {s: shown.estimate(s, "staleness_mean").value for s in (*learned, *failed)}
+    if not learned or not failed or max(ages[s] for s in learned) >= min(ages[s] for s in failed):
+        return ""
+    most, least = number(max(ages[s] for s in learned)), number(min(ages[s] for s in failed))
+    return f"Staleness tells them apart: at most {most} updates (mean) in those that learned, at least {least} else."

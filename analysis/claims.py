@@ -48,7 +48,9 @@ class Judgement(NamedTuple):
         """What would decide the claim, if it is open."""
         if self.verdict != "undecided":
             return []
-        return list(dict.fromkeys(f.needed for f in self.findings if f.verdict == "undecided" and f.needed))
+        undecided = [finding for finding in self.findings if finding.verdict == "undecided"]
+        most = max(undecided, key=lambda finding: finding.seeds)
+        return list(dict.fromkeys(f.needed for f in undecided if f.needed and (not f.seeds or f is most)))
 
 
 def judge_all(study: Study, variant: str | None = None) -> list[Judgement]:
@@ -96,7 +98,9 @@ def _relief(study: Study, schedule: Schedule) -> Finding:
 def seven_times_faster(study: Study) -> list[Finding]:
     """Claim 3: the report's 6→12, against whichever fixed schedule that learns makes it look best."""
     dynamic = _by_rule(study, "report", 6, 12) or _by_rule(study, "report")
-    rivals = [s for s in study.schedules(dynamic=False) if study.estimate(s, "final_score").value >= metrics.COLLAPSE_SCORE]
+    rivals = [
+        s for s in study.schedules(dynamic=False) if study.estimate(s, "final_score").value >= metrics.COLLAPSE_SCORE
+    ]
     if not dynamic or not rivals:
         return [lacking("runs of 6→12" if not dynamic else "runs of a fixed schedule that learns, to compare with")]
     findings = []
@@ -166,7 +170,9 @@ def entropy_is_hard(study: Study) -> list[Finding]:
     outcomes = [_against_none(by_seed, coefficient) for coefficient in coefficients if coefficient > 0]
     worse = sum(verdict == "refuted" for verdict, _ in outcomes)
     fine = sum(verdict == "supported" for verdict, _ in outcomes)
-    verdict: Verdict = "supported" if 2 * worse > len(outcomes) else "refuted" if 2 * fine > len(outcomes) else "undecided"
+    verdict: Verdict = (
+        "supported" if 2 * worse > len(outcomes) else "refuted" if 2 * fine > len(outcomes) else "undecided"
+    )
     text = f"With {schedule.title}, against no entropy term: " + listed(words for _, words in outcomes) + " pipes."
     return [Finding(text, verdict, None, "more seeds, or more coefficients" if verdict == "undecided" else "")]
 
@@ -193,7 +199,7 @@ def _by_rule(study: Study, rule: str, start: int | None = None, end: int | None 
     """Return the dynamic schedules with this start and end (any, if None); of several rules, those of `rule`."""
     dynamic = [schedule for schedule in study.schedules(dynamic=True) if not schedule.adaptive]
     fitting = [s for s in dynamic if start in (None, s.start) and end in (None, s.end)]
-    return [s for s in fitting if rule in s.label] or fitting
+    return [s for s in fitting if s.label.endswith(rule)] or fitting
 
 
 CLAIMS = (
@@ -203,8 +209,8 @@ CLAIMS = (
     Claim(3, "Dynamic workers are about 7 times faster over 100,000 episodes, and as good.", "report, 3.4",
           seven_times_faster),
     Claim(4, "10→32 is faster than fixed workers and stable.", "slides, 10→32", faster_and_stable),
-    Claim(5, "Interaction with the environment takes most of a worker's time; updates are cheap.", "slides, observations",
-          playing_costs_most),
+    Claim(5, "Interaction with the environment takes most of a worker's time; updates are cheap.",
+          "slides, observations", playing_costs_most),
     Claim(6, "Entropy regularisation is hard to tune here.", "report, 3.5", entropy_is_hard, True),
     Claim(7, "More workers give speed, not stability.", "slides, conclusion", speed_not_stability),
 )  # fmt: skip

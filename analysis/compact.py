@@ -1,11 +1,12 @@
 """The compact form of a study: runs.parquet and curves.parquet, small enough for git; everything is rebuilt from them.
 
-runs.parquet has one row per cell that is or was there: its settings, how it ended, its summary, its costs, and a digest of its
-full records. curves.parquet has its records cut into bins (metrics.binned).
+runs.parquet has one row per cell that is or was there: its settings, how it ended, its summary, its costs, and a digest
+of its full records. curves.parquet has its records cut into bins (metrics.binned).
 """
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ _TEXT = ("cell", "config", "status", "reason", "commit", "summary", "costs", "ep
 _RUN_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in _TEXT]
 _RUN_FIELDS += [("dirty", pa.bool_()), ("oversubscribed", pa.bool_()), ("played", pa.int64())]
 _COUNTS = ("bin", "episodes", "workers", "env_steps", "updates")
-_MEASURES = ("clock_s", "arrived_s", "busy_s", "score", "return", "steps", "truncated", "staleness", "queue", "queue_wait_s")
-_MEASURES += ("episode_s", "entropy", "gradient_norm", "applied")
+_CLOCKS = ("clock_s", "arrived_s", "busy_s")
+_MEANS = ("score", "return", "steps", "truncated", "staleness", "queue", "queue_wait_s", "episode_s")
+_MEASURES = (*_CLOCKS, *_MEANS, "entropy", "gradient_norm", "applied")
 _CURVE_FIELDS: list[tuple[str, pa.DataType]] = [("cell", pa.dictionary(pa.int32(), pa.string()))]
 _CURVE_FIELDS += [(name, pa.int64()) for name in _COUNTS] + [(name, pa.float32()) for name in _MEASURES]
 
@@ -48,7 +50,11 @@ def read(folder: Path) -> Compact | None:
 def write(folder: Path, tables: Compact) -> None:
     """Write both tables, each whole; equal tables give equal bytes."""
     for name, content in zip((RUNS, CURVES), _arrow(tables), strict=True):
-        write_whole(folder / name, lambda path, content=content: pq.write_table(content, path, compression="zstd"))
+        write_whole(folder / name, partial(_write_parquet, content))
+
+
+def _write_parquet(content: pa.Table, path: Path) -> None:
+    pq.write_table(content, path, compression="zstd")
 
 
 def rounded(tables: Compact) -> Compact:
@@ -63,7 +69,9 @@ def empty() -> Compact:
 
 def _arrow(tables: Compact) -> list[pa.Table]:
     schemas = [pa.schema(fields, metadata=_FORMAT) for fields in (_RUN_FIELDS, _CURVE_FIELDS)]
-    found = [pa.Table.from_pandas(table, schema, preserve_index=False) for table, schema in zip(tables, schemas, strict=True)]
+    found = [
+        pa.Table.from_pandas(table, schema, preserve_index=False) for table, schema in zip(tables, schemas, strict=True)
+    ]
     return [table.replace_schema_metadata(_FORMAT) for table in found]
 
 
@@ -95,7 +103,7 @@ def row_of(directory: Path, cell: str, config: dict[str, Any]) -> dict[str, Any]
 
 
 def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
-    """Return a cell's rows of the curves table, from its records; raise StudyError with the reason if they are unsound."""
+    """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound."""
     path = directory / "episodes.parquet"
     try:
         found = pq.read_schema(path).names
@@ -161,6 +169,10 @@ def _read_table(path: Path, fields: list[tuple[str, pa.DataType]]) -> pa.Table:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise StudyError(f"{path} can't be read: damaged or no parquet file") from error
-    if (table.schema.metadata or {}).get(b"a3c_study") != _FORMAT[b"a3c_study"] or table.column_names != [n for n, _ in fields]:
-        raise StudyError(f"{path} is not a compact study table of this version: remove it, or rebuild it from its cells")
+    if (table.schema.metadata or {}).get(b"a3c_study") != _FORMAT[b"a3c_study"] or table.column_names != [
+        n for n, _ in fields
+    ]:
+        raise StudyError(
+            f"{path} is not a compact study table of this version: remove it, or rebuild it from its cells"
+        )
     return table

@@ -71,4 +71,3 @@ def spread_words(runs: int) -> str:
     if runs < statistics.FEWEST_TO_RESAMPLE:
         return f"mean of {runs} runs, shaded: their range" if runs < 4 else f"IQM of {runs} runs, shaded: their range"
     return f"IQM of {runs} runs, shaded: 95 % interval"
-

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from analysis import figures_report, figures_tradeoff, figures_why, readings
+from analysis import figures_report, figures_tradeoff, figures_why, readings, readings_why
 from analysis.study import Schedule, Study
 from analysis.style import Panel
 
@@ -44,7 +44,10 @@ def main_figure(study: Study) -> Entry:
     if study.compares_settings:
         return settings["settings"]._replace(name="main")
     if not study.shown.schedules(dynamic=False):
-        panels: tuple[Panel, ...] = (partial(figures_tradeoff.plot_score_over, axis="episodes"), figures_report.plot_bearing)
+        panels: tuple[Panel, ...] = (
+            partial(figures_tradeoff.plot_score_over, axis="episodes"),
+            figures_report.plot_bearing,
+        )
         return Entry("main", "report", "What was learned", panels, readings.of_all)
     panels = (figures_report.plot_fixed_score, figures_report.plot_bearing)
     return Entry("main", "report", "What was learned", panels, readings.of_fixed)
@@ -83,7 +86,7 @@ def _dynamic_figures(study: Study) -> list[Entry]:
     """Return a figure for each dynamic schedule, its rules together, numbered as in the report."""
     groups: dict[str, list[Schedule]] = {}
     for schedule in study.schedules(dynamic=True):
-        groups.setdefault(schedule.label.partition(" ")[0], []).append(schedule)
+        groups.setdefault(schedule.span, []).append(schedule)
     entries = []
     for label, schedules in groups.items():
         number = None if schedules[0].adaptive else REPORT_FIGURES.get((schedules[0].start, schedules[0].end))
@@ -104,15 +107,19 @@ def _why_figures(study: Study) -> list[Entry]:
     entries = []
     if fixed:
         panels: tuple[Panel, ...] = (why.plot_load, why.plot_backlog)
-        entries.append(Entry("arrivals", "why", "Arrivals against the master's capacity", panels, readings.of_arrivals))
+        entries.append(
+            Entry("arrivals", "why", "Arrivals against the master's capacity", panels, readings_why.of_arrivals)
+        )
     panels = (why.plot_queue, why.plot_staleness)
-    entries.append(Entry("queue", "why", "The queue and staleness", panels, readings.of_waiting))
+    entries.append(Entry("queue", "why", "The queue and staleness", panels, readings_why.of_waiting))
     if fixed and not (study.runs["tint"] >= 0).any():
         panels = (why.plot_saturation, why.plot_throughput)
-        entries.append(Entry("saturation", "why", "Saturation, predicted and observed", panels, readings.of_saturation))
+        entries.append(
+            Entry("saturation", "why", "Saturation, predicted and observed", panels, readings_why.of_saturation)
+        )
     if "play_share_start" in study.done and study.done["play_share_start"].notna().any():
         panels = (why.plot_worker_time, why.plot_episode_time)
-        entries.append(Entry("episodes", "why", "What an episode costs", panels, readings.of_worker_time))
+        entries.append(Entry("episodes", "why", "What an episode costs", panels, readings_why.of_worker_time))
     return entries
 
 
@@ -131,12 +138,18 @@ def _settings_figures(study: Study) -> list[Entry]:
         if study.compares_settings:
             panels = (figures_tradeoff.plot_settings, figures_tradeoff.plot_settings_score)
         entries.append(Entry("settings", "settings", "Score by setting", panels, readings.of_settings, whole=True))
-    fixed = study.done[~study.done["dynamic"]]
-    if "update_s" in fixed and fixed["update_s"].nunique() > 1 and fixed["end"].nunique() > 1:
-        panels = (figures_tradeoff.plot_collapse_map,)
+    if _maps_collapse(study):
+        panels = (figures_tradeoff.plot_collapse_map, figures_tradeoff.plot_relative_workers)
         title = "Collapse by workers and cost of an update"
         entries.append(Entry("collapse_map", "settings", title, panels, readings.of_collapse_map, whole=True))
     return entries
+
+
+def _maps_collapse(study: Study) -> bool:
+    """Return whether worker counts and the cost of an update vary, and nothing else."""
+    fixed = study.done[~study.done["dynamic"]]
+    others = [name for name in study.axes if name not in ("workers", "update_s") and not name.startswith("schedule.")]
+    return not others and "update_s" in study.axes and fixed["update_s"].nunique() > 1 and fixed["end"].nunique() > 1
 
 
 def gaps(study: Study) -> list[str]:

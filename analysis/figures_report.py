@@ -1,6 +1,7 @@
 """The report's own figures, rebuilt from records with their uncertainty: fixed workers, and dynamic against fixed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from analysis import curves, style
 from analysis.study import Schedule, Study
 
 HOUR_S = 3600.0
+_PLATE = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}  # behind words that lie on lines
 
 
 def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str = "episodes") -> Axes:
@@ -123,16 +125,21 @@ def _hours(curve: pd.DataFrame) -> np.ndarray:
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
     values, shown = study.values(schedule, "final_score"), study.estimate(schedule, "final_score")
-    look = {"color": style.tone(schedule), "zorder": 4}
+    look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=look["color"], zorder=3)
     if len(values) >= curves.statistics.FEWEST_TO_RESAMPLE:
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
     shape = style.shape(schedule)
     ax.plot(schedule.end, shown.value, shape, markersize=9, markeredgecolor="white", markeredgewidth=0.8, **look)
-    ax.annotate(
-        schedule.label, (schedule.end, shown.value), (9, 6), textcoords="offset points", fontsize=9.5, **look
-    )
+    place: dict[str, Any] = {
+        "textcoords": "offset points",
+        "fontsize": 9.5,
+        "bbox": _PLATE,
+        "color": look["color"],
+        "zorder": 6,
+    }
+    ax.annotate(schedule.label, (schedule.end, shown.value), (8, 7), **place)
 
 
 def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
@@ -140,9 +147,9 @@ def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
     look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
     arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
     ax.annotate("", (schedule.end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
-    plate = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}
-    place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": plate}
-    ax.annotate(schedule.label, (schedule.end, height), (5, 0), zorder=5, **place)
+    place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": _PLATE}
+    if schedule.span not in [text.get_text() for text in ax.texts]:
+        ax.annotate(schedule.span, (schedule.end, height), (5, 0), zorder=5, **place)
 
 
 def _draw_limit(ax: Axes, workers: float) -> None:
@@ -160,7 +167,7 @@ def _draw_limit(ax: Axes, workers: float) -> None:
 
 
 def _name(dynamic: Sequence[Schedule]) -> str:
-    return dynamic[0].label.partition(" ")[0]
+    return dynamic[0].span
 
 
 _AXES = {

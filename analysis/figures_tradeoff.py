@@ -1,12 +1,18 @@
 """The trade-off: score against episodes, steps, updates and time; speed against learning; settings side by side."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from matplotlib import ticker
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 from analysis import metrics, statistics, style
 from analysis.figures_report import HOUR_S, legend_title, plot_score
 from analysis.study import Schedule, Study
+
+_FATE = LinearSegmentedColormap.from_list("fate", ["#dbe7f3", style.WARNING])
 
 
 def plot_score_over(study: Study, ax: Axes, axis: str) -> Axes:
@@ -105,8 +111,10 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
         for order, schedule in enumerate(schedules):
             shown = part.estimate(schedule, "final_score")
             height = place + 0.5 * ((order + 0.5) / len(schedules) - 0.5)
-            look = {"color": style.tone(schedule), "zorder": 3}
-            low, high = (shown.low, shown.high) if shown.runs >= statistics.FEWEST_TO_RESAMPLE else _range(part, schedule)
+            look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
+            low, high = (
+                (shown.low, shown.high) if shown.runs >= statistics.FEWEST_TO_RESAMPLE else _range(part, schedule)
+            )
             ax.plot([low, high], [height] * 2, linewidth=2, alpha=0.6, **look)
             label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
             ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
@@ -116,7 +124,7 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel("score at the end (pipes)")
     ax.set_title("Score at the end, by setting")
-    style.note(ax, "markers: IQM over runs; lines: 95 % interval, below 6 runs their range")
+    style.note(ax, "markers: IQM of runs; lines: 95 % interval or range")
     style.legend(ax, legend_title(study))
     return ax
 
@@ -132,10 +140,12 @@ def _range(study: Study, schedule: Schedule) -> tuple[float, float]:
 
 
 def collapse_map(study: Study) -> pd.DataFrame:
-    """Return one row per fixed worker count and cost of an update: the share of runs that collapsed, and the predicted N*."""
+    """Return one row per fixed worker count and cost of an update: the share of runs that collapsed, C and S."""
     rows = study.done[~study.done["dynamic"]]
     groups = rows.groupby(["end", "update_s"])
-    table = groups.agg(collapsed=("collapsed", "mean"), runs=("collapsed", "size"), final_score=("final_score", "median"))
+    table = groups.agg(
+        collapsed=("collapsed", "mean"), runs=("collapsed", "size"), final_score=("final_score", "median")
+    )
     return table.assign(service_s=groups["service_s"].median(), cycle_s=groups["cycle_s_start"].median()).reset_index()
 
 
@@ -143,21 +153,50 @@ def plot_collapse_map(study: Study, ax: Axes) -> Axes:
     """Draw which combinations of workers and update cost collapse, against the line N* = (C + S) / S."""
     table = collapse_map(study)
     ax.set_yscale("log")
-    points = ax.scatter(table["end"], 1e3 * table["update_s"], c=table["collapsed"], cmap="Reds", vmin=-0.25, vmax=1.15,
+    points = ax.scatter(table["end"], 1e3 * table["update_s"], c=table["collapsed"], cmap=_FATE, vmin=0.0, vmax=1.0,
                         s=150, marker="s", edgecolors=style.INK, linewidths=0.8, zorder=3)  # fmt: skip
     points.set_gid("collapse")
-    for row in table.itertuples():
-        if row.collapsed > 0.5:
-            ax.plot(row.end, 1e3 * row.update_s, "x", color="white", markersize=7, markeredgewidth=2, zorder=4)
+    lost = table[table["collapsed"] > 0.5]
+    ax.plot(lost["end"], 1e3 * lost["update_s"], "x", color="white", markersize=7, markeredgewidth=2, zorder=4)
     style.worker_axis(ax, sorted(set(table["end"])))
     update_s = np.geomspace(table["update_s"].min() / 1.6, table["update_s"].max() * 1.6, 200)
     rest_s = float((table["service_s"] - table["update_s"]).median())  # receiving, reading, publishing
     limit = (float(table["cycle_s"].median()) + update_s + rest_s) / (update_s + rest_s)
     inside = (limit > ax.get_xlim()[0]) & (limit < ax.get_xlim()[1])
-    ax.plot(limit[inside], 1e3 * update_s[inside], color=style.WARNING, linewidth=2, label="predicted: N* = (C + S) / S")
+    ax.plot(
+        limit[inside], 1e3 * update_s[inside], color=style.WARNING, linewidth=2, label="predicted: N* = (C + S) / S"
+    )
     ax.set_ylim(1e3 * update_s[0], 1e3 * update_s[-1])
+    costs_ms = sorted(set(1e3 * table["update_s"]))
+    ax.set_yticks(costs_ms, [f"{cost:.3g}" for cost in costs_ms])
+    ax.yaxis.set_minor_locator(ticker.NullLocator())
     ax.set_ylabel("cost of an update (ms)")
     ax.set_title("Where learning collapses")
     style.note(ax, "squares: fixed workers; dark with a cross: most runs collapsed")
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.19))
+    style.legend_of_parts(ax)
+    return ax
+
+
+def plot_relative_workers(study: Study, ax: Axes) -> Axes:
+    """Draw the score at the end of every run with fixed workers against its workers as a multiple of N*."""
+    fixed = study.done[~study.done["dynamic"]]
+    for workers in sorted(set(fixed["end"])):
+        runs = fixed[fixed["end"] == workers]
+        look: dict[str, Any] = {
+            "color": style.colour(workers),
+            "markeredgecolor": "white",
+            "markeredgewidth": 0.6,
+            "markersize": 7,
+        }
+        share = workers / runs["saturation_start"]
+        ax.plot(share, runs["final_score"], style.marker(workers), label=str(workers), alpha=0.8, **look)
+    ax.axvline(1.0, color=style.WARNING, linewidth=1.2)
+    ax.set_xscale("log")
+    style.plain(ax.xaxis)
+    style.from_zero(ax)
+    ax.set_xlabel("workers / N*")
+    ax.set_ylabel("score at the end (pipes)")
+    ax.set_title("What was learned, by workers / N*")
+    style.note(ax, "every marker is a run")
+    style.legend(ax)
     return ax

@@ -52,7 +52,9 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
     limit = saturating_workers(study)
     workers = np.geomspace(*ax.get_xlim(), 200)
     if np.isfinite(limit):
-        ax.plot(workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted")
+        ax.plot(
+            workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted"
+        )
         ax.annotate("predicted", (limit * 0.62, 0.62), (-6, 4), textcoords="offset points", ha="right", fontsize=9,
                     color=style.MUTED)  # fmt: skip
     ax.set_ylim(0, 1.08)
@@ -81,11 +83,13 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
 
 
 def plot_backlog(study: Study, ax: Axes) -> Axes:
-    """Draw gradients sent and gradients applied over time, for one run of each fixed count that overloads the master."""
+    """Draw gradients sent and applied over time, for one run of each fixed count that overloads the master."""
     for schedule in backlogged(study):
         curve = next(study.each_curve(schedule))
         done = np.concatenate([[0.0], curve["updates"].to_numpy(float)]) / 1e3
-        sent, applied = (np.concatenate([[0.0], curve[name].to_numpy(float)]) / MINUTE_S for name in ("arrived_s", "clock_s"))
+        sent, applied = (
+            np.concatenate([[0.0], curve[name].to_numpy(float)]) / MINUTE_S for name in ("arrived_s", "clock_s")
+        )
         look = style.line(schedule)
         ax.fill_betweenx(done, sent, applied, color=look["color"], alpha=0.16, linewidth=0)
         ax.plot(sent, done, linewidth=1.4, linestyle="dotted", color=look["color"])
@@ -123,7 +127,7 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel("share of a worker's cycle (%)")
     ax.set_title("What an episode costs")
     style.note(ax, "from the cost profile and the length of the episodes played")
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.19), ncols=4, columnspacing=0.9, handlelength=1.0, handletextpad=0.5)
+    style.legend_of_parts(ax)
     return ax
 
 
@@ -155,7 +159,7 @@ def worker_time(study: Study) -> pd.DataFrame:
 def saturating_workers(study: Study) -> float:
     """Return the predicted number of workers at which the master has no idle moment at the start of a run.
 
-    Workers that do not wait for their gradient's turn saturate it at C / S, one less than those that do: N* = (C + S) / S.
+    Workers that do not wait for their gradient's turn saturate it at C / S, one less than N* = (C + S) / S.
     """
     done = study.done
     if "saturation_start" not in done or done["saturation_start"].isna().all():

@@ -6,7 +6,7 @@ A cell that is missing, unfinished, failed or unreadable has a row that says so.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,13 +103,13 @@ def assemble(plan: Plan, tables: compact.Compact) -> Study:
     return Study(plan.name, plan.question, plan.axes, runs[~repeated].reset_index(drop=True), tables.curves)
 
 
-def _run_row(cell: dict[str, Any], row: dict[str, Any] | None, curve: pd.DataFrame | None) -> dict[str, Any]:
+def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.DataFrame | None) -> dict[str, Any]:
     """Return what is known of one cell: its place in the study, how it ended, and its numbers."""
     config, chosen = cell["config"], cell["settings"]
     schedule = config.get("schedule", {})
     bounds = {name: schedule[name] for name in ("auto_min", "auto_max") if name in schedule}
     span = parse_workers(config["workers"], ScheduleConfig(**bounds))
-    known = row or {"status": "missing", "reason": "not run yet", "played": 0}
+    known: Mapping[Any, Any] = row or {"status": "missing", "reason": "not run yet", "played": 0}
     result = {
         "cell": cell["id"],
         "schedule": schedule_label(span, chosen),
@@ -132,7 +132,11 @@ def _run_row(cell: dict[str, Any], row: dict[str, Any] | None, curve: pd.DataFra
     summary = json.loads(known["summary"]) if isinstance(known.get("summary"), str) else {}
     numbers = {name: value for name, value in summary.items() if isinstance(value, int | float)}
     measured = metrics.run_metrics(curve)
-    derived = {**numbers, **measured, **(_predictions(known.get("costs"), curve) or _shares_measured(numbers, measured))}
+    derived = {
+        **numbers,
+        **measured,
+        **(_predictions(known.get("costs"), curve) or _shares_measured(numbers, measured)),
+    }
     derived["clock_s"] = float(curve["clock_s"].iloc[-1]) if known["status"] == "finished" else np.nan
     derived["collapsed"] = metrics.collapsed(
         derived["final_score"], derived["queue_peak"], derived["workers_max"], known["status"] == "overloaded"

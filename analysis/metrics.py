@@ -1,7 +1,7 @@
 """What a run's records say, as pure functions: binned curves, scores, time to a score, load of the master, collapse.
 
-Curves are cut into equal parts of the *planned* episodes, so that bin 37 means the same in every run of a study, also in one
-that ended early. Everything else is computed from the curves.
+Curves are cut into equal parts of the *planned* episodes, so that bin 37 means the same in every run of a study, also
+in one that ended early. Everything else is computed from the curves.
 """
 
 import numpy as np
@@ -23,20 +23,39 @@ _MEANS = {
     "entropy": "entropy",
     "gradient_norm": "gradient_norm",
 }
-COLUMNS = ["score", "steps", "staleness", "queue_length", "queue_wait_s", "entropy", "gradient_norm", "return", "truncated"]
-COLUMNS += ["started_s", "finished_s", "applied_s", "master_busy_s", "version_applied", "workers_alive", "status", "episode"]
+COLUMNS = [
+    "score",
+    "steps",
+    "staleness",
+    "queue_length",
+    "queue_wait_s",
+    "entropy",
+    "gradient_norm",
+    "return",
+    "truncated",
+]
+COLUMNS += [
+    "started_s",
+    "finished_s",
+    "applied_s",
+    "master_busy_s",
+    "version_applied",
+    "workers_alive",
+    "status",
+    "episode",
+]
 
 
 def binned(records: pd.DataFrame, planned_episodes: int, bins: int = BINS) -> pd.DataFrame:
-    """Return one row per bin of a run's `records` (columns COLUMNS, in the order in which the master dealt with them).
+    """Return one row per bin of a run's `records` (COLUMNS, in the order in which the master dealt with them).
 
-    Means over the bin's episodes: score (pipes), return, steps, truncated (share), staleness (updates), queue (gradients
-    found waiting), queue_wait_s, episode_s (start to arrival), entropy, gradient_norm, applied (share). Values at its end:
-    episodes, env_steps, updates, clock_s, arrived_s (last arrival), busy_s (master), workers (alive).
+    Means over the bin's episodes: score (pipes), return, steps, truncated (share), staleness (updates), queue
+    (gradients found waiting), queue_wait_s, episode_s (start to arrival), entropy, gradient_norm, applied (share).
+    Values at its end: episodes, env_steps, updates, clock_s, arrived_s (last arrival), busy_s (master), workers (most).
     """
     parts = min(bins, planned_episodes)
     position = np.arange(len(records), dtype=np.int64)
-    number = position * parts // planned_episodes
+    number = np.minimum(position * parts // planned_episodes, parts - 1)  # a real run may play a few more
     groups = records.groupby(number)
     curve = groups[list(_MEANS.values())].mean().rename(columns={old: new for new, old in _MEANS.items()})
     curve["episode_s"] = (records["finished_s"] - records["started_s"]).groupby(number).mean()
@@ -114,7 +133,7 @@ def time_to(curve: pd.DataFrame, score: float, axis: str = "clock_s") -> float:
 
 
 def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: bool) -> bool:
-    """Return whether a run collapsed: it learned nothing, and its master fell behind by over BACKLOG gradients a worker."""
+    """Return whether a run learned nothing and its master fell behind, by over BACKLOG gradients for each worker."""
     return final < COLLAPSE_SCORE and (overloaded or queue_peak > BACKLOG * workers_max)
 
 
@@ -150,15 +169,16 @@ def run_metrics(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def _arriving(curve: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, per bin [B]: gradients that arrived, seconds that the master took for one at that time, and time between.
+    """Return, per bin [B]: gradients that arrived, the master's seconds for one at that time, and seconds passed.
 
-    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of the
-    moment of arrival, not of the turn, which may come much later.
+    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of
+    the moment of arrival, not of the turn, which may come much later.
     """
     episodes, updates = (per_bin(curve[name].to_numpy(float)) for name in ("episodes", "updates"))
-    arrivals = episodes * np.maximum(1.0, np.nan_to_num(_ratio(updates, episodes * curve["applied"].to_numpy(float)), nan=1.0))
-    clock, arrived = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in ("clock_s", "arrived_s"))
-    busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in ("busy_s", "updates"))
+    gradients = _ratio(updates, episodes * curve["applied"].to_numpy(float))  # per episode
+    arrivals = episodes * np.maximum(1.0, np.nan_to_num(gradients, nan=1.0))
+    names = ("clock_s", "arrived_s", "busy_s", "updates")
+    clock, arrived, busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in names)
     service_s = _ratio(np.diff(np.interp(arrived, clock, busy)), np.diff(np.interp(arrived, clock, done)))
     overall_s = float(_ratio(busy[-1], done[-1]))
     return arrivals, np.where(np.isfinite(service_s), service_s, overall_s), np.diff(arrived)

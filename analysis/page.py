@@ -1,7 +1,7 @@
 """The page: a study's answer, claims, figures and tables as one HTML file that needs nothing else."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,10 +44,12 @@ def render(study: Study, tables: dict[str, pd.DataFrame], command: str, on_figur
         missing=_missing(study),
         main=_drawn(study, figures.main_figure(study), on_figure) if len(study.done) else None,
         claims=told,
-        undecidable=listed(f"claim {j.claim.number}" for j in judged if j not in told) if len(told) < len(judged) else "",
+        undecidable=listed(str(j.claim.number) for j in judged if j not in told) if len(told) < len(judged) else "",
         verdicts=_verdicts(study, told),
         sections=_sections(study, on_figure),
-        tables=[make(study, tables["schedules"]) for make in (_learning_table, _master_table)] if len(study.done) else [],
+        tables=[make(study, tables["schedules"]) for make in (_learning_table, _master_table)]
+        if len(study.done)
+        else [],
         files=list(tables),
         method=_method(study),
         commands={"rebuild": command, "rerun": f"python run_sweep.py --grid {study.name}"},
@@ -92,15 +94,18 @@ def _missing(study: Study) -> dict[str, Any] | None:
     rows = study.missing
     if not len(rows):
         return None
+    columns = ["cell", "status", "played", "planned", "reason"]
     kinds = ", ".join(f"{number} {status}" for status, number in rows["status"].value_counts().items())
     shown = [
         {
-            "cell": row.cell,
-            "status": row.status,
-            "episodes": f"{int(row.played or 0):,} of {row.planned:,}",
-            "reason": row.reason if isinstance(row.reason, str) else "",
+            "cell": cell,
+            "status": status,
+            "episodes": f"{played:,.0f} of {planned:,}",
+            "reason": reason if isinstance(reason, str) else "",
         }
-        for row in rows.head(_MOST_MISSING).itertuples()
+        for cell, status, played, planned, reason in rows.head(_MOST_MISSING)[columns]
+        .fillna({"played": 0})
+        .values.tolist()
     ]
     title = f"{count(len(rows), 'run')} of {len(study.runs)} missing ({kinds}): everything below rests on the others"
     return {"title": title, "rows": shown, "more": max(0, len(rows) - _MOST_MISSING)}
@@ -134,7 +139,14 @@ def _learning_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
 
 def _master_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
     """Return how the master fared, as it stands on the page."""
-    columns = ["workers", "load at the start", "load at the end", "busy at the start", "mean staleness", "longest queue"]
+    columns = [
+        "workers",
+        "load at the start",
+        "load at the end",
+        "busy at the start",
+        "mean staleness",
+        "longest queue",
+    ]
     columns += ["N* predicted", "N* from times seen"]
     names = ("saturation_start", "saturation_observed")
     rows = []
@@ -154,7 +166,7 @@ def _with_settings(study: Study, table: pd.DataFrame, shown: dict[str, Any]) -> 
     return {**shown, "columns": ["setting", *shown["columns"]], "rows": rows}
 
 
-def _interval(row: dict[str, Any], name: str, show: Callable[[float], str]) -> str:
+def _interval(row: Mapping[Any, Any], name: str, show: Callable[[float], str]) -> str:
     return with_interval(Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["runs"]), show)
 
 
@@ -164,25 +176,25 @@ def _method(study: Study) -> list[tuple[str, str]]:
     real = "The wall clock of the machine that ran it."
     return [
         ("Score at the end", "Mean of the last tenth of a run's episodes, in pipes passed per episode."),
-        ("Interval", "95 %, over runs and never over episodes: widened percentile bootstrap of the interquartile mean from 6 "
-         "runs on, Student's t below; differences and ratios are paired by seed."),
-        ("Collapse", f"A score at the end below {metrics.COLLAPSE_SCORE:g} and, at some time, more than {metrics.BACKLOG:g} "
-         "gradients waiting for each worker: the master fell behind and nothing was learned."),
-        ("N*", "(C + S) / S: the number of workers that keep the master busy, where C is a worker's time for an episode and S "
-         "the master's for a gradient. Workers that don't wait for their turn need one less."),
+        ("Interval", "95 %, over runs and never over episodes: widened percentile bootstrap of the interquartile mean "
+         "from 6 runs on, Student's t below; differences and ratios are paired by seed."),
+        ("Collapse", f"A score at the end below {metrics.COLLAPSE_SCORE:g} and, at some time, more than "
+         f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
+        ("N*", "(C + S) / S: how many workers keep the master busy, where C is a worker's time for an episode "
+         "and S the master's for a gradient. Workers that don't wait for their turn need one less."),
         ("Load", "Seconds of work that arrive at the master per second; above 1 its queue grows."),
         ("Staleness", "Updates applied between a gradient's pull of parameters and its own turn."),
-        ("Time to a score", "When the mean of 1 % of the run first reaches it; runs that never do are counted, not left out."),
-        ("Verdict", "Supported or refuted only if the interval excludes the contrary; a difference of less than a tenth is "
-         "not held to be relevant."),
+        ("Time to a score", "When the mean of 1 % of the run first reaches it; runs that never do are counted too."),
+        ("Verdict", "Supported or refuted only if the interval excludes the contrary; a difference of less than a "
+         "tenth is not held to be relevant."),
         ("Clock", virtual if (study.runs["runtime"] == "simulate").all() else real),
     ]  # fmt: skip
 
 
 def _commits(study: Study) -> str:
     """Return the code versions that made the runs."""
-    commits = study.done["commit"].dropna().unique() if len(study.done) else []
-    dirty = bool((study.done["dirty"] == True).any()) if len(study.done) else False  # noqa: E712  None is not False
-    if not len(commits):
+    commits = [str(commit) for commit in study.done["commit"].dropna().unique()]
+    dirty = bool((study.done["dirty"] == True).any())  # noqa: E712  None is not False
+    if not commits:
         return ""
     return f"commit {listed(commit[:10] for commit in commits)}" + (" with local changes" if dirty else "")

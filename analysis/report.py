@@ -19,8 +19,8 @@ examples:
   python -m analysis.report --experiment report            # the same from MLflow, into results/report
   python -m analysis.report --experiment report --tracking-uri http://localhost:5000 --out /tmp/report
 
-Figures are drawn from runs.parquet and curves.parquet, which are brought up to date from the folder's cells where there are
-any. Exit codes: 0 the page is written (it says what is missing), 2 a mistake on the command line or in the folder.
+Figures are drawn from runs.parquet and curves.parquet, which are brought up to date from the folder's cells where there
+are any. Exit codes: 0 the page is written (it says what is missing), 2 a mistake on the command line or in the folder.
 """
 
 
@@ -35,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("folder", nargs="?", type=Path, help="a study's results folder, such as results/report")
     made.add_argument("--experiment", metavar="NAME", help="take the runs of this MLflow experiment instead")
     made.add_argument("--tracking-uri", metavar="URI", help="where MLflow is (default: sqlite:///mlflow.db)")
-    made.add_argument("--out", type=Path, metavar="DIR", help="where to write an experiment's study (default: results/NAME)")
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to write an experiment's study (default: results/NAME)"
+    )
     return made
 
 
@@ -88,7 +90,7 @@ def build(folder: Path) -> Study:
 
 
 def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame], progress: Progress) -> None:
-    """Write the figures as PNG and SVG, and the page with the same figures inside; remove figures of an earlier time."""
+    """Write the figures as PNG and SVG, and the page with them inside; remove figures of an earlier time."""
     entries = [figures.main_figure(study), *figures.catalogue(study)] if len(study.done) else []
     task = progress.add_task("drawing", total=2 * len(entries))
     for entry in entries:
@@ -108,7 +110,8 @@ def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame],
 def summary(study: Study, folder: Path) -> str:
     """Return what was done, for the terminal."""
     missing = f"; {len(study.missing)} of {len(study.runs)} runs are missing" if len(study.missing) else ""
-    return f"{folder / 'index.html'}: {len(study.done)} runs, {len(list((folder / 'figures').glob('*.png')))} figures{missing}"
+    drawn = len(list((folder / "figures").glob("*.png")))
+    return f"{folder / 'index.html'}: {len(study.done)} runs, {drawn} figures{missing}"
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -117,7 +120,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def _progress() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 if __name__ == "__main__":

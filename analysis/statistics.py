@@ -1,7 +1,7 @@
-"""Interquartile means, intervals over runs, paired comparisons (Agarwal et al. 2021, "Deep RL at the edge of the precipice").
+"""Interquartile means, intervals over runs, paired comparisons (Agarwal et al. 2021).
 
-The unit is always a run, never an episode. Which interval, and why (coverage of a 95 % interval for the interquartile mean,
-2,000 draws each of normal, lognormal, t, bimodal and gamma populations):
+The unit is always a run, never an episode. Which interval, and why (coverage of a 95 % interval for the interquartile
+mean, 2,000 draws each of normal, lognormal, t, bimodal and gamma populations):
 
 | runs | percentile bootstrap | widened percentile bootstrap | Student's t on winsorised runs |
 |---|---|---|---|
@@ -11,10 +11,11 @@ The unit is always a run, never an episode. Which interval, and why (coverage of
 | 10 | 0.93 to 0.94 | 0.96 to 0.97 | 0.93 to 0.95 |
 | 20 | 0.94 to 0.95 | 0.95 to 0.96 | 0.94 to 0.95 |
 
-The plain percentile bootstrap, rliable's, is too narrow for few runs, since it knows nothing of Student's t. So from 6 runs on
-we take percentiles as far out as the t distribution says (Hesterberg 2015, "What teachers should know about the bootstrap").
-Below 6 no resampling can help, because it never leaves the range of the data; there it is Student's t for a trimmed mean
-(Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal data give equal intervals.
+The plain percentile bootstrap, rliable's, is too narrow for few runs, since it knows nothing of Student's t. So from 6
+runs on we take percentiles as far out as the t distribution says (Hesterberg 2015, What teachers should know about the
+bootstrap). Below 6 no resampling can help, because it never leaves the range of the data; there it is Student's t for a
+trimmed mean (Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal data give equal
+intervals.
 """
 
 from collections.abc import Callable
@@ -41,6 +42,9 @@ class Estimate(NamedTuple):
     runs: int
 
 
+NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
+
+
 def iqm(scores: np.ndarray, axis: int | None = None) -> np.ndarray:
     """Return the interquartile mean: the mean without the lowest and the highest quarter."""
     return stats.trim_mean(scores, _TRIM, axis=axis)
@@ -50,7 +54,7 @@ def estimate(values: np.ndarray) -> Estimate:
     """Return the interquartile mean of `values` [runs], which may not be NaN, with its interval."""
     values = np.asarray(values, float)
     if not values.size:
-        return Estimate(*[float("nan")] * 3, 0)
+        return NOTHING
     low, high = interval(values[:, None])
     return Estimate(float(iqm(values)), float(low[0]), float(high[0]), values.size)
 
@@ -75,13 +79,14 @@ def paired_difference(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
 def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
     """Return how many times larger ours is than theirs [runs], paired by position; both positive."""
     logs = estimate(np.log(np.asarray(ours, float)) - np.log(np.asarray(theirs, float)))
-    return Estimate(*(float(np.exp(number)) for number in logs[:3]), logs.runs)
+    value, low, high = (float(np.exp(number)) for number in logs[:3])
+    return Estimate(value, low, high, logs.runs)
 
 
 def share(hits: int, runs: int) -> Estimate:
     """Return the share of `hits` among `runs` with Wilson's (1927) interval."""
     if runs == 0:
-        return Estimate(*[float("nan")] * 3, 0)
+        return NOTHING
     bounds = stats.binomtest(hits, runs).proportion_ci(LEVEL, method="wilson")
     return Estimate(hits / runs, float(bounds.low), float(bounds.high), runs)
 

@@ -62,7 +62,7 @@ class Study:
 
     @cached_property
     def shown(self) -> "Study":
-        """The part that curves are drawn of: the main settings; or, if the study compares settings, one line for each."""
+        """The part that curves are drawn of: the main settings, or a line for each if the study compares settings."""
         if not self.compares_settings:
             return self.main
         tints = {variant: number for number, variant in enumerate(self.variants)}
@@ -72,7 +72,7 @@ class Study:
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
         rows = (self.done if done else self.runs).drop_duplicates("schedule")
-        found = [Schedule(row.schedule, int(row.start), int(row.end), row.adaptive, int(row.tint)) for row in rows.itertuples()]
+        found = [Schedule(*row) for row in rows[["schedule", "start", "end", "adaptive", "tint"]].values.tolist()]
         return sorted((s for s in found if dynamic is None or s.dynamic == dynamic), key=Schedule.order)
 
     def fixed(self, workers: int) -> "Schedule | None":
@@ -120,9 +120,19 @@ class Schedule(NamedTuple):
         return self.start != self.end
 
     @property
+    def span(self) -> str:
+        """The worker count alone, such as 10→20, without its rule."""
+        return self.label.partition(" ")[0]
+
+    @property
     def title(self) -> str:
         """The schedule in words."""
-        return self.label if self.dynamic or self.tint >= 0 else f"{self.label} worker{'s' if self.end > 1 else ''}"
+        if self.tint >= 0:
+            return self.label
+        if not self.dynamic:
+            return f"{self.label} worker{'s' if self.end > 1 else ''}"
+        rule = self.label.removeprefix(self.span).strip()
+        return f"{self.span} ({rule} rule)" if rule in ("report", "slides") else self.label
 
     def order(self) -> tuple[int, bool, bool, int, int, str]:
         """Sort key: by setting; fixed before dynamic before adaptive, then by count."""
@@ -132,8 +142,9 @@ class Schedule(NamedTuple):
 def schedule_label(span: Span, chosen: Mapping[str, Any]) -> str:
     """Return "10", "10→20" or "auto", with what the study varies of the schedule's own settings."""
     workers = str(span).replace("->", "→")
-    own = [_words(name, value) for name, value in chosen.items() if name.startswith("schedule.")]
-    return f"{workers} ({', '.join(own)})" if own and span.start != span.end else workers
+    own = {name: value for name, value in chosen.items() if name.startswith("schedule.")}
+    words = [str(value) if name == "schedule.rule" else _words(name, value) for name, value in own.items()]
+    return f"{workers} {', '.join(words)}" if words and span.start != span.end else workers
 
 
 def variant_label(chosen: Mapping[str, Any]) -> str:
@@ -144,5 +155,6 @@ def variant_label(chosen: Mapping[str, Any]) -> str:
 
 
 def _words(name: str, value: Any) -> str:
-    last = name.rpartition(".")[2].replace("_", " ")
-    return f"{value} rule" if last == "rule" else f"{last} {value}"
+    last = name.rpartition(".")[2]
+    unit = " s" if last.endswith("_s") else ""
+    return f"{last.removesuffix('_s').replace('_', ' ')} {value}{unit}"

@@ -1,4 +1,4 @@
-"""One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded, readable in grey."""
+"""One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded."""
 
 import io
 import math
@@ -11,16 +11,29 @@ from matplotlib import colormaps, ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from analysis.curves import Band
 from analysis.study import Schedule, Study
 
-PANEL_INCHES = (5.0, 3.6)
+PANEL_INCHES = (5.0, 3.25)  # without the legend
+LEGEND_LINE_INCHES = 0.2
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 _PATH = re.compile(rb'\bd="[^"]*"')
-_LEGEND_LETTERS = 52  # that fit into a line under a panel
+_LEGEND_LETTERS = 70  # that fit into a line under a panel
 _MARKERS = "XvDPo^s<"
-_SETTINGS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#555555", "#56b4e9", "#b08900", "#7a3b8f", "#8c1c13", "#3a7d44")
+_SETTINGS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#555555",
+    "#56b4e9",
+    "#b08900",
+    "#7a3b8f",
+    "#8c1c13",
+    "#3a7d44",
+)
 _FEWEST, _MOST = 3, 48  # worker counts at the ends of the colour scale
 _RC = {
     "font.family": "DejaVu Sans",
@@ -45,7 +58,7 @@ _RC = {
     "ytick.labelcolor": INK,
     "text.color": INK,
     "legend.frameon": False,
-    "legend.fontsize": 9.5,
+    "legend.fontsize": 8.5,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "svg.hashsalt": "a3c",
@@ -112,17 +125,27 @@ def legend(ax: Axes, title: str = "workers") -> None:
     ax.legend(
         [handle for handle, _ in by_rows],
         [label for _, label in by_rows],
-        loc="upper left",
-        bbox_to_anchor=(-0.02, -0.19),
         ncols=columns,
-        columnspacing=1.2,
-        handlelength=2.4,
-        handletextpad=0.5,
-        borderaxespad=0.0,
+        columnspacing=0.9,
+        handlelength=2.1,
+        handletextpad=0.4,
         title=title,
-        title_fontsize=9,
-        alignment="left",
+        **_below(ax),
     )
+
+
+def legend_of_parts(ax: Axes) -> None:
+    """Put a legend of what a panel's parts are under the axes."""
+    ax.legend(ncols=4, columnspacing=0.9, handlelength=1.2, handletextpad=0.5, **_below(ax))
+
+
+def _below(ax: Axes) -> dict:
+    """Return where a legend stands: under the axes and their labels, whatever the height of the axes."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    down = ScaledTranslation(-8 / 72, -38 / 72, figure.dpi_scale_trans)
+    place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": ax.transAxes + down}
+    return {**place, "borderaxespad": 0.0, "title_fontsize": 9, "alignment": "left"}
 
 
 def note(ax: Axes, text: str) -> None:
@@ -137,7 +160,13 @@ def from_zero(ax: Axes) -> None:
 
 
 def plain(axis) -> None:
-    """Write an axis's numbers as 20,000 or 0.01, never as powers of ten."""
+    """Write an axis's numbers as 20,000 or 0.01, never as powers of ten, and few enough to fit."""
+    if axis.get_scale() == "linear":
+        axis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if axis.get_scale() == "log":
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 40 * low else (1.0,)))
+        axis.set_minor_formatter(ticker.NullFormatter())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
 
 
@@ -155,7 +184,7 @@ def paper() -> Iterator[None]:
     """Draw in this project's style, whatever the user's matplotlib settings are."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_RC)
+        matplotlib.rcParams.update(_RC)  # type: ignore[arg-type]
         yield
 
 
@@ -166,11 +195,18 @@ def draw(study: Study, panels: list[Panel]) -> Figure:
     """Return a figure with the panels side by side, two in a row."""
     columns = min(2, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
+    figure = Figure(layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr, call-arg]
     for place, panel in enumerate(panels):
         panel(study, figure.add_subplot(rows, columns, place + 1))
+    lines = max(_legend_lines(ax) for ax in figure.axes)
+    figure.set_size_inches(PANEL_INCHES[0] * columns, (PANEL_INCHES[1] + LEGEND_LINE_INCHES * lines) * rows)
     return figure
+
+
+def _legend_lines(ax: Axes) -> int:
+    legend = ax.get_legend()
+    return math.ceil(len(legend.get_texts()) / legend._ncols) if legend else 0  # type: ignore[attr-defined]
 
 
 def image(figure: Figure, kind: str) -> bytes:

@@ -12,7 +12,16 @@ from analysis.study import Schedule, Study
 _ESTIMATED = ("final_score", "mean_score", "clock_s", "steps_per_s", "utilisation_start", "load_start", "load_end")
 _TYPICAL = ("staleness_mean", "queue_peak", "saturation_start", "saturation_observed", "held_share", "workers_max")
 _OF_RUNS = ["cell", "variant", "schedule", "seed", "status", "reason", "planned", "played", "collapsed", *_ESTIMATED]
-_OF_RUNS += [*_TYPICAL, "env_steps", "updates", "gradients_dropped", "oversubscribed", "commit", "dirty", "episodes_sha256"]
+_OF_RUNS += [
+    *_TYPICAL,
+    "env_steps",
+    "updates",
+    "gradients_dropped",
+    "oversubscribed",
+    "commit",
+    "dirty",
+    "episodes_sha256",
+]
 
 
 def all_tables(study: Study) -> dict[str, pd.DataFrame]:

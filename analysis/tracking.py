@@ -138,7 +138,9 @@ def _download(client: "MlflowClient", run_id: str, directory: Path) -> None:
             if name in there:
                 client.download_artifacts(run_id, name, str(directory))
     except (MlflowException, OSError) as error:
-        raise StudyError(f"the artifacts of MLflow run {run_id} can't be read: {' '.join(str(error).split())[:200]}") from error
+        raise StudyError(
+            f"the artifacts of MLflow run {run_id} can't be read: {' '.join(str(error).split())[:200]}"
+        ) from error
 
 
 def _config(directory: Path, run: "Run") -> dict[str, Any]:

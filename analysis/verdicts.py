@@ -1,7 +1,7 @@
 """Verdicts from intervals: supported, refuted or undecided, and how many runs would decide.
 
-A difference counts from a tenth of what it is compared with (RELEVANT) on. "Better" is supported when the interval lies above 0,
-and refuted when it excludes every relevant gain; "as good" is supported when the interval excludes every relevant loss.
+A difference counts from a tenth of what it is compared with (RELEVANT) on. "Better" is supported when the interval lies
+above 0, and refuted when it excludes every relevant gain; "as good" is supported when it excludes every relevant loss.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from analysis import statistics
-from analysis.statistics import Estimate
+from analysis.statistics import FEWEST_TO_RESAMPLE, Estimate
 from analysis.study import Schedule, Study
 from analysis.words import apart, number, percent, with_interval
 
@@ -25,6 +25,7 @@ class Finding(NamedTuple):
     verdict: Verdict
     estimate: Estimate | None = None
     needed: str = ""  # what would decide it
+    seeds: int = 0  # that would decide it, if more of them would
 
 
 def lacking(what: str) -> Finding:
@@ -33,7 +34,7 @@ def lacking(what: str) -> Finding:
 
 
 def above(estimate: Estimate, bound: float, margin: float = 0.0) -> Verdict:
-    """Supported if the interval lies above `bound`; refuted if it lies below bound + margin; a lone run decides nothing."""
+    """Supported if the interval lies above `bound`, refuted if it lies below bound + margin; a lone run is neither."""
     if estimate.low > bound:
         return "supported"
     return "refuted" if estimate.high < bound + margin else "undecided"
@@ -57,7 +58,9 @@ def better(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_
     return _finding(text, above(difference, 0.0, margin), difference, 0.0, margin)
 
 
-def as_good(study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes") -> Finding:
+def as_good(
+    study: Study, ours: Schedule, theirs: Schedule, column: str = "final_score", what: str = "pipes"
+) -> Finding:
     """Judge whether `ours` is not worse than `theirs` by a relevant amount, paired by seed."""
     pair = study.paired(ours, theirs, column)
     if not len(pair[0]):
@@ -82,7 +85,9 @@ def collapses(study: Study, schedule: Schedule) -> Finding:
     """Judge whether most runs of a schedule collapse."""
     values = study.values(schedule, "collapsed").astype(bool)
     share = statistics.share(int(values.sum()), len(values))
-    text = f"{int(values.sum())} of {len(values)} runs with {schedule.title} collapsed ({with_interval(share, percent)})."
+    text = (
+        f"{int(values.sum())} of {len(values)} runs with {schedule.title} collapsed ({with_interval(share, percent)})."
+    )
     return _finding(text, above(share, 0.5), share, 0.5)
 
 
@@ -103,21 +108,29 @@ def contrary(finding: Finding) -> Finding:
     return finding._replace(verdict=flipped[finding.verdict])
 
 
-def runs_needed(estimate: Estimate, bound: float, margin: float = 0.0) -> str:
+def runs_needed(estimate: Estimate, bound: float, margin: float = 0.0) -> int:
     """Return how many runs would decide what `above` could not, if the estimate stays where it is."""
     if not math.isfinite(estimate.low):
-        return "more than one seed"
+        return FEWEST_TO_RESAMPLE
     half = (estimate.high - estimate.low) / 2
     room = max(estimate.value - bound, bound + margin - estimate.value)  # how wide half an interval may be
     runs = math.inf if room <= 0 else math.ceil(estimate.runs * (half / room) ** 2)
-    if runs > _MOST_RUNS:
+    return max(int(min(runs, _MOST_RUNS)), estimate.runs + 1)
+
+
+def seeds_in_words(seeds: int, runs: int) -> str:
+    """Return how many seeds would decide, for people."""
+    if seeds >= _MOST_RUNS:
         return f"more seeds than are practical (over {_MOST_RUNS}): it lies almost on the boundary"
-    return f"about {max(runs, estimate.runs + 1)} seeds instead of {estimate.runs}"
+    return f"about {seeds} seeds instead of {runs}"
 
 
 def _finding(text: str, verdict: Verdict, estimate: Estimate, bound: float, margin: float = 0.0) -> Finding:
-    needed = runs_needed(estimate, bound, margin) if verdict == "undecided" else ""
-    return Finding(text[:1].upper() + text[1:], verdict, estimate, needed)
+    text = text[:1].upper() + text[1:]
+    if verdict != "undecided":
+        return Finding(text, verdict, estimate)
+    seeds = runs_needed(estimate, bound, margin)
+    return Finding(text, verdict, estimate, seeds_in_words(seeds, estimate.runs), seeds)
 
 
 def _no_shared_seed(ours: Schedule, theirs: Schedule) -> Finding:

@@ -32,7 +32,9 @@ def apart(difference: Estimate, unit: str) -> str:
     """Return a difference as "1.9 [0.2, 4.4] pipes lower"."""
     if difference.value >= 0:
         return f"{with_interval(difference)} {unit} higher"
-    return f"{with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))} {unit} lower"
+    return (
+        f"{with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))} {unit} lower"
+    )
 
 
 def percent(value: float) -> str:

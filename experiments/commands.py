@@ -113,7 +113,7 @@ def _sync_study(client: "MlflowClient", uri: str, path: Path, console: Console) 
     """Bring one study up to date; return what kept it from that."""
     from experiments.tracking import Tracker
 
-    with lock_file(path / ".tracking.lock", patience_s=3.0):
+    with lock_file(path / "cells" / ".tracking.lock", patience_s=3.0):
         tracker = Tracker(client, uri, path)
         result = tracker.sync(lambda cell: _say(console, f"{path.name}: {cell}"))
         if result.reason is None:

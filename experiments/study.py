@@ -132,7 +132,7 @@ class Study:
 
     def sweep_id(self, fresh: bool = False) -> str:
         """Return the id under which MLflow groups the study's runs; a fresh start gets a new one."""
-        path = self.path / "sweep.json"
+        path = self.path / "cells" / ".sweep.json"
         known = read_json(path)
         if known is None or fresh:
             known = {"sweep": uuid.uuid4().hex, "started": now()}
@@ -142,20 +142,20 @@ class Study:
     @contextmanager
     def locked(self) -> Iterator[int]:
         """Hold the study's lock. Processes that inherit the descriptor hold it too, until the last of them ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with lock_file(self.path / ".lock", _LOCK_PATIENCE_S) as descriptor:
+        with lock_file(self.path / "cells" / ".lock", _LOCK_PATIENCE_S) as descriptor:
             yield descriptor
 
 
 @contextmanager
 def lock_file(path: Path, patience_s: float) -> Iterator[int]:
     """Hold a lock on the file, waiting for it for a while; yield its descriptor."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
     try:
         while not _lock(descriptor):
             if time.monotonic() > deadline:
-                raise UserError(f"another sweep is running in {path.parent}: wait for its end, or stop it")
+                raise UserError(f"another sweep is running in {path.parents[1]}: wait for its end, or stop it")
             time.sleep(0.1)
         yield descriptor
     finally:

@@ -1,6 +1,6 @@
 """The tracking process of a sweep: `python -m experiments.tracker STUDY ADDRESS`. It fills MLflow beside the cells.
 
-It has the lowest priority, so that learners go first. It is told `begin` and `finish` on its standard input, says how
+It has a low priority, so that learners go first. It is told `begin` and `finish` on its standard input, says how
 it stands in lines of JSON on its standard output, and ends at once when the sweep is gone: what is missing then, the
 next sweep or `--sync` makes up for.
 """
@@ -19,6 +19,7 @@ from experiments.tracking import Tracker, one_line
 
 Message = dict[str, Any]
 PASS_S = 2.0  # between two passes over the cells
+_PRIORITY = 15  # 3 % of a core that a learner wants too, all of one that nobody wants
 _LOCK_PATIENCE_S = 600.0
 
 
@@ -37,7 +38,7 @@ class Wishes:
 
 def main() -> None:
     """Track the study that the command line names."""
-    os.nice(19)
+    os.nice(_PRIORITY)
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print is not for the sweep
 
@@ -53,7 +54,7 @@ def main() -> None:
         sys.exit(1)
     tell({"ready": True})
     wishes.begin.wait()
-    with lock_file(study / ".tracking.lock", _LOCK_PATIENCE_S):
+    with lock_file(study / "cells" / ".tracking.lock", _LOCK_PATIENCE_S):
         _follow(lambda: Tracker(client, uri, study), wishes, tell)
 
 

@@ -101,7 +101,8 @@ class Tracker:
     def _parent(self, sweep: str) -> str:
         if sweep in self._ids:
             return self._ids[sweep]
-        tags = {"study": self._content["name"], "mlflow.note.content": self._content["question"]}
+        question = self._content["question"]
+        tags = {"study": self._content["name"], "question": question, "mlflow.note.content": question}
         return self._create(f"sweep {self._content['name']}", sweep, tags, int(time.time() * 1000))
 
     def _create(self, name: str, uid: str, tags: dict[str, str], start_ms: int) -> str:

@@ -1,16 +1,34 @@
 """A real MLflow server for the tests, on a free port of 127.0.0.1."""
 
+import atexit
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+from experiments.mlflow_store import connect
 from tests.sweeps import wait_for
+
+
+def new_database(folder: Path) -> Path:
+    """Return the path of a new SQLite store in the folder: a copy, since making one takes MLflow seconds."""
+    return Path(shutil.copy(_template(), folder / "mlflow.db"))
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    connect(f"sqlite:///{folder}/template.db")
+    return folder / "template.db"
 
 
 def free_port() -> int:

@@ -29,7 +29,7 @@ def test_rows_of_every_engine_and_part(tmp_path, capsys, monkeypatch):
 
 
 def test_long_course_is_long_and_short_is_short(monkeypatch):
-    monkeypatch.setattr(courses, "_trained", lambda episodes: trained_parameters())
+    monkeypatch.setattr(courses, "trained", lambda episodes: trained_parameters())
     short, long = short_course(), long_course()
     means = [np.mean([trajectory.env_steps for trajectory in course.trajectories]) for course in (short, long)]
     assert 40 < means[0] < 80

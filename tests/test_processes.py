@@ -113,7 +113,7 @@ def test_too_many_lost_workers_end_the_run_with_the_reason():
                 os.kill(run.runtime.crew.hands[0].body.pid, signal.SIGKILL)
 
     with pytest.raises(RunFailed, match="worker 0: killed by signal 9"):
-        collect(config_of(restarts=2, episodes=5000), on_episode=kill)
+        collect(config_of(restarts=2, episodes=100_000), on_episode=kill)
 
 
 def test_workers_join_and_leave_for_real():
@@ -174,13 +174,13 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def start_elsewhere(config: RunConfig, directory: Path, mark: str) -> subprocess.Popen:
-    """Start a run in a process of its own and return when it has recorded something."""
+    """Start a run in a process of its own and return when it has left a checkpoint of some updates."""
     environment = {**os.environ, "A3C_TEST_MARK": mark}
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, config.model_dump_json(), str(directory)], env=environment
     )
     deadline = time.monotonic() + 60
-    while not list(directory.glob("checkpoints/0*")) and time.monotonic() < deadline:
+    while not any(int(path.name) for path in directory.glob("checkpoints/0*")) and time.monotonic() < deadline:
         assert process.poll() is None
         time.sleep(0.02)
     return process

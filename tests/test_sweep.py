@@ -183,7 +183,7 @@ def test_a_killed_cell_fails_alone_and_ctrl_c_leaves_the_others_resumable(tmp_pa
 
 def test_cells_end_when_the_sweep_is_killed_and_only_then_may_another_begin(tmp_path):
     write_grid(tmp_path, **LONG)
-    lock = tmp_path / "results/tiny/.lock"
+    lock = tmp_path / "results/tiny/cells/.lock"
     with started_sweep(tmp_path, "--grid", "tiny", QUIET) as process:
         wait_for(lambda: checkpoints(tmp_path))
         with pytest.raises(UserError, match="another sweep is running"), lock_file(lock, patience_s=0.1):

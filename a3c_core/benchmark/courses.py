@@ -59,13 +59,13 @@ def short_course() -> Course:
 
 def long_course() -> Course:
     """Return episodes of about 5,000 steps: the longest of those that a bird plays after some seconds of training."""
-    every = Course("long", _trained(TRAINING_EPISODES), list(range(1_000)), 5_000)
+    every = Course("long", trained(TRAINING_EPISODES), list(range(1_000)), 5_000)
     lengths = [trajectory.env_steps for trajectory in every.trajectories]
     longest = np.argsort(lengths, kind="stable")[-EPISODES:].tolist()
     return Course("long", every.parameters, longest, every.max_episode_steps)
 
 
-def _trained(episodes: int) -> Vector:
+def trained(episodes: int) -> Vector:
     """Return the parameters after training one worker for `episodes`."""
     model = DenseModel()
     engine = make_engine("compiled", model, EnvironmentConfig(), LearnerConfig())

@@ -1,4 +1,4 @@
-"""The master's end of the workers' lines: what has arrived and from whom, and the way back. It waits without polling."""
+"""The master's end of the workers' lines: what has arrived and from whom, and the way back, without polling."""
 
 import contextlib
 import time
@@ -10,7 +10,7 @@ from a3c_core.config import RunConfig
 from a3c_core.master import Master
 from a3c_core.parameters import Vector
 from a3c_core.runtimes.crew import Crew
-from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+from a3c_core.runtimes.shared_memory import ACCEPTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
 
 
 class Desk:
@@ -50,9 +50,9 @@ class Desk:
         self.busy_s, self._awake_since_s = 0.0, now_s
         return busy_s
 
-    def wake(self, lane: int) -> None:
-        """Wake the worker of `lane` if it waits for the master."""
-        if self._waiting[lane] and lane in self._crew.hands:
+    def wake(self, lane: int, occasion: int) -> None:
+        """Wake the worker of `lane` if this is what it waits for."""
+        if self._waiting[lane] == occasion and lane in self._crew.hands:
             self._waiting[lane] = 0
             self._crew.wake(lane)
 
@@ -94,7 +94,7 @@ class Desk:
         """Say that the next message of `lane` has been taken over."""
         self._taken[lane] += 1
         self._accepted[lane] += 1
-        self.wake(lane)
+        self.wake(lane, ACCEPTED)
 
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""
@@ -106,7 +106,7 @@ class Desk:
         """Say that a gradient of the worker in `lane` was dealt with."""
         if lane in self._crew.hands:
             self._served[lane] += 1
-            self.wake(lane)
+            self.wake(lane, SERVED)
 
     def publish(self, master: Master) -> None:
         """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
@@ -124,4 +124,4 @@ class Desk:
         with contextlib.suppress(OSError):  # it has died; whoever looks after the crew will find out
             hand.mailbox.send((master.version, master.parameters))
             self._mail_sent[lane] += 1
-            self.wake(lane)
+            self.wake(lane, MAILED)

@@ -18,7 +18,7 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.master import new_optimizer
 from a3c_core.parameters import Vector
-from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
 from a3c_core.worker import Episode, Work
 
 _WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
@@ -52,7 +52,7 @@ class SharedLine:
 
     def await_grant(self, episode: int) -> None:
         """Wait until the episode of this number may begin."""
-        self._wait(lambda: self._lane["granted"] > episode)
+        self._wait(GRANTED, lambda: self._lane["granted"] > episode)
         if self._lane["stop"]:
             raise Stopped
 
@@ -66,12 +66,12 @@ class SharedLine:
     def deliver(self, work: Work, version: int, started_s: float) -> None:
         """Hand over one gradient and what is known of its episode; wait where the exchange's settings say so."""
         lane = self._lane
-        self._wait(lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
+        self._wait(ACCEPTED, lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
         self._hand_over(_describe(work, version, started_s), work.rollout.gradient)
         if self._until_applied:
-            self._wait(lambda: lane["served"] == lane["sent"])
+            self._wait(SERVED, lambda: lane["served"] == lane["sent"])
         elif self._until_accepted and self._desk["room"] <= 0:
-            self._wait(lambda: lane["accepted"] == lane["sent"])
+            self._wait(ACCEPTED, lambda: lane["accepted"] == lane["sent"])
 
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
@@ -92,13 +92,13 @@ class SharedLine:
         with contextlib.suppress(BlockingIOError):  # full: the master has been rung for long enough
             os.write(self._doorbell, b"!")
 
-    def _wait(self, condition: Callable[[], bool]) -> None:
+    def _wait(self, occasion: int, condition: Callable[[], bool]) -> None:
         if condition():
             return
         began = time.monotonic()
         lane = self._lane
         while not lane["stop"]:
-            lane["waiting"] = 1  # the master clears it when it wakes us, so that it does so once
+            lane["waiting"] = occasion  # the master clears it when it wakes us, so that it does so once
             if condition():
                 break
             if self._poll.poll(_WAKE_LIMIT_S * 1000):
@@ -118,7 +118,8 @@ class QueueLine(SharedLine):
     def _take_parameters(self) -> int:
         lane = self._lane
         if self._version < 0:
-            self._wait(lambda: lane["mail_sent"] > lane["mail_taken"])  # the first model; later ones are not waited for
+            # the first model; later ones are not waited for
+            self._wait(MAILED, lambda: lane["mail_sent"] > lane["mail_taken"])
         if lane["mail_sent"] > lane["mail_taken"]:
             self._version, self._parameters = self._mailbox.recv()
             lane["mail_taken"] += 1

@@ -7,6 +7,8 @@ from a3c_core.runtimes import worker_main  # noqa: F401
 
 _model = DenseModel()
 _engine = CompiledEngine(_model, EnvironmentConfig(max_episode_steps=2), LearnerConfig())
+_engine.sample_times = True  # the first rollout is measured, the second is not: they call different kernels
 _environment = _engine.new_environment()
-_environment.begin_episode(0, 0, 0)
-_engine.rollout(_model.initial_parameters(0), _environment)
+for _episode in range(2):
+    _environment.begin_episode(0, 0, _episode)
+    _engine.rollout(_model.initial_parameters(0), _environment)

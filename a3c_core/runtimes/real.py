@@ -21,11 +21,11 @@ from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger
 from a3c_core.runtimes.lines import episode_of
-from a3c_core.runtimes.shared_memory import Layout, Message, SharedBlock
+from a3c_core.runtimes.shared_memory import GRANTED, Layout, Message, SharedBlock
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s")
 _LOOK_S = 0.1  # between two looks at the crew
-_PREFETCHED = 4  # episodes granted ahead, so that a worker need not wait for the next grant
+_AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 
 
 class RunFailed(Exception):
@@ -53,8 +53,8 @@ class RealRuntime:
         self._generations = [0] * lanes  # workers hired so far, by lane
         self._hogwild = config.exchange.transport == "hogwild"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
-        self._block = SharedBlock(Layout(lanes, master.parameters.size, slots))
-        self._arrays = self._block.arrays
+        self.block = SharedBlock(Layout(lanes, master.parameters.size, slots))
+        self._arrays = self.block.arrays
         self._lanes = self._arrays.lanes
         self._granted: list[int] = [0] * lanes  # episodes, by lane, as the lanes say
         self._tickets = 0  # episodes that nobody has been granted
@@ -70,18 +70,7 @@ class RealRuntime:
 
     def start(self) -> None:
         """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
-        self._arrived = list(self.recorded)
-        self._tickets = self.config.episodes - sum(self.recorded)
-        if self._hogwild:
-            self._arrays.slots[:] = self.master.optimizer.slots
-            self._arrays.parameters[0] = self.master.parameters
-            self._lanes["updates"][0] = self.master.version
-        warm_up = new_optimizer(self.config, self.master.parameters.size)
-        warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
-        self.crew = Crew(self.config, self._block)
-        self.desk = Desk(self.config, self._arrays, self.crew)
-        if not self._hogwild:
-            self.desk.publish(self.master)
+        self.open(Crew(self.config, self.block))
         for lane in range(self.config.span.start):
             self._hire(lane)
         while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
@@ -89,6 +78,20 @@ class RealRuntime:
             self._replace_lost()
         self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
+
+    def open(self, crew: Crew) -> None:
+        """Make ready for gradients that `crew` will send."""
+        self.crew, self.desk = crew, Desk(self.config, self._arrays, crew)
+        self._arrived = list(self.recorded)
+        self._tickets = self.config.episodes - sum(self.recorded)
+        warm_up = new_optimizer(self.config, self.master.parameters.size)
+        warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
+        if self._hogwild:
+            self._arrays.slots[:] = self.master.optimizer.slots
+            self._arrays.parameters[0] = self.master.parameters
+            self._lanes["updates"][0] = self.master.version
+        else:
+            self.desk.publish(self.master)
 
     def step(self) -> bool:
         """Do what there is to do, or wait for it; return whether the run goes on."""
@@ -111,7 +114,7 @@ class RealRuntime:
             self._enter(delivery, "dropped")
         self.take_parameters()
         split = {name: float(self._lanes[name].sum()) for name in TIME_SPLIT}
-        self._block.close()
+        self.block.close()
         return split
 
     def take_parameters(self) -> None:
@@ -230,23 +233,26 @@ class RealRuntime:
         self._generations[lane] += 1
         self._lanes["granted"][lane] = self._granted[lane] = self._arrived[lane]
         self.crew.hire(lane, self._arrived[lane])
-        for _ in range(_PREFETCHED):
+        for _ in range(_AHEAD):
             self._grant_one(lane)
         self.desk.post(lane, self.master)
 
     def _grant_one(self, lane: int) -> None:
-        """Let a worker begin one more episode, if there is one left that nobody has been granted."""
-        if self._tickets and lane not in self._leaving:
+        """Let a worker begin one more episode, if there is one left that nobody has been granted.
+
+        Towards the end of the run fewer are granted in advance, so that no worker is left alone with many.
+        """
+        ahead = min(_AHEAD, 1 + self._tickets // (2 * len(self._granted)))
+        if self._tickets and self._granted[lane] - self._arrived[lane] < ahead and lane not in self._leaving:
             self._tickets -= 1
             self._granted[lane] += 1
             self._lanes["granted"][lane] = self._granted[lane]
-            self.desk.wake(lane)
+            self.desk.wake(lane, GRANTED)
 
     def _grant(self) -> None:
         """Give what lost or dismissed workers have left undone to those who have nothing to do."""
         for lane in self.crew.hands:
-            if self._granted[lane] - self._arrived[lane] < _PREFETCHED:
-                self._grant_one(lane)
+            self._grant_one(lane)
 
     def _replace_lost(self) -> None:
         for lane, reason in self.crew.lost():

@@ -44,7 +44,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("mail_sent", "i8"),  # master: models put into the mailbox
         ("sent", "i8"),  # worker: messages handed over
         ("mail_taken", "i8"),  # worker: models taken from the mailbox
-        ("waiting", "i8"),  # worker: wants to be woken; cleared by the master when it does so
+        ("waiting", "i8"),  # worker: what it wants to be woken for; cleared by the master when it does so
         ("updates", "i8"),  # worker: updates made by itself, without a master
         ("ready", "i8"),  # worker: is up
         ("play_s", "f8"),  # worker: playing
@@ -54,6 +54,8 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("apply_s", "f8"),  # worker: updating by itself, without a master
     ]
 )
+
+GRANTED, ACCEPTED, SERVED, MAILED = 1, 2, 3, 4  # what a worker waits for
 
 DESK = np.dtype(  # the master's own place
     [

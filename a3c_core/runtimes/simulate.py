@@ -42,6 +42,7 @@ class Seat:
     episode_started_s: float = 0.0
     delivery: Delivery | None = None  # played, but not yet handed to the master
     gradient: Vector | None = None
+    core_s: float | None = None  # time on a core that its work will take, while the game still waits
     retiring: bool = False
 
 
@@ -92,6 +93,8 @@ class Simulation:
             self._finish_update()
         elif self.seats[who].delivery is None:
             self._begin(self.seats[who])
+        elif self.seats[who].core_s is not None:
+            self._take_core(self.seats[who])
         else:
             self._arrive(self.seats[who])
         return True
@@ -117,10 +120,14 @@ class Simulation:
         work = seat.worker.work(seat.held.parameters)
         seat.delivery = Delivery(seat.worker.id, seat.held.version, seat.episode_started_s, episode=work.episode)
         seat.gradient = work.rollout.gradient
-        self.totals.env_steps += work.rollout.env_steps
-        self.playing += 1
-        seconds = self.profile.cycle_s(work.rollout.env_steps, resets=work.began_episode, loads=loaded)
-        self._schedule(seconds, seat.worker.id, seat.worker.rollouts)
+        steps = work.rollout.env_steps
+        self.totals.env_steps += steps
+        seat.core_s = self.profile.cycle_s(steps, resets=work.began_episode, loads=loaded)
+        waits_s = steps * self.config.environment.wait_s
+        if waits_s:
+            heapq.heappush(self.events, (self.clock_s + waits_s, seat.worker.id))
+        else:
+            self._take_core(seat)
 
     def _pull(self, seat: Seat) -> bool:
         """Give the worker the parameters it can get now; return whether they are new to it."""
@@ -132,6 +139,13 @@ class Simulation:
             return False
         seat.held = new
         return True
+
+    def _take_core(self, seat: Seat) -> None:
+        """Let the gradient arrive once its worker has had a core for as long as it needs."""
+        assert seat.core_s is not None
+        seconds, seat.core_s = seat.core_s, None
+        self.playing += 1
+        self._schedule(seconds, seat.worker.id, seat.worker.rollouts)
 
     def _arrive(self, seat: Seat) -> None:
         """A gradient reaches the master's queue, or finds it full."""
@@ -158,17 +172,17 @@ class Simulation:
         limit = self.config.exchange.overload_limit
         self.overloaded = limit is not None and len(self.queue) > limit
         if self.serving is None:
-            self._begin_update()
+            self._begin_update(idle=True)
         if not self._waits_for_apply:
             self._begin(seat)
 
     # Master
 
-    def _begin_update(self) -> None:
+    def _begin_update(self, idle: bool = False) -> None:
         delivery, gradient = self.queue.popleft()
         self.serving = delivery, gradient
         empty = sum(seat.slot is None for seat in self.seats.values()) if self._mailboxes else 0
-        self.totals.master_busy_s += self._schedule(self.profile.service_s(empty), MASTER, self.totals.served)
+        self.totals.master_busy_s += self._schedule(self.profile.service_s(empty, idle), MASTER, self.totals.served)
         if self.blocked:
             self._enqueue(self.seats[self.blocked.popleft()])
 

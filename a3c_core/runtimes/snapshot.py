@@ -100,6 +100,7 @@ def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
         "slot": seat.slot.version if seat.slot else None,
         "episode_started_s": seat.episode_started_s,
         "delivery": seat.delivery,
+        "core_s": seat.core_s,
         "retiring": seat.retiring,
     }
 
@@ -115,5 +116,6 @@ def _restore_seat(simulation: Simulation, saved: dict[str, Any], arrays: Arrays)
         episode_started_s=saved["episode_started_s"],
         delivery=delivery_from(saved["delivery"]) if saved["delivery"] is not None else None,
         gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
+        core_s=saved["core_s"],
         retiring=saved["retiring"],
     )

@@ -52,15 +52,24 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
             version, parameters = line.pull()
             began_s = time.monotonic()
             work = worker.work(parameters)
-            _book(arrays.lanes[lane], time.monotonic() - began_s, engine.play_share)
+            worked_s = time.monotonic() - began_s
+            _await_game(work.rollout.env_steps * config.environment.wait_s)
+            _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
             line.deliver(work, version, started_s)
     except Stopped:
         return
 
 
-def _book(lane: Any, seconds: float, play_share: float) -> None:
-    lane["play_s"] += seconds * play_share
-    lane["gradient_s"] += seconds * (1.0 - play_share)
+def _await_game(seconds: float) -> None:
+    """Wait for a slow game, all of its steps at once."""
+    if seconds:
+        time.sleep(seconds)
+
+
+def _book(lane: Any, worked_s: float, waited_s: float, play_share: float) -> None:
+    """Note where the time of a piece of work went; waiting for the game is a part of playing."""
+    lane["play_s"] += worked_s * play_share + waited_s
+    lane["gradient_s"] += worked_s * (1.0 - play_share)
 
 
 def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:

@@ -1,0 +1,125 @@
+"""A real run's master without workers: this process itself fills its lanes, so that it always finds a gradient."""
+
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+from typing import cast
+
+import numpy as np
+
+from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.costs import load_profile
+from a3c_core.master import new_master
+from a3c_core.records import RecordWriter
+from a3c_core.runtimes.crew import Crew, Hand
+from a3c_core.runtimes.real import RealRuntime
+from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+
+EXCHANGES = {
+    "shared": ExchangeConfig(),
+    "queue": ExchangeConfig(transport="queue", channel="mailbox"),
+    "hogwild": ExchangeConfig(transport="hogwild"),
+}
+_SEED = 24
+_ROUNDS = 300  # in one look; with them comes, now and then, the bringing of records to their table
+
+
+class Feeder:
+    """Stands where the crew of a run stands; each lane is filled to the brim when asked."""
+
+    def __init__(self, arrays: SharedArrays, lanes: int, pipes: bool):
+        self._arrays = arrays
+        self._message = Message(0, 62, 0.0, 0.0, ends_episode=1, steps=62)  # an untrained bird's episode
+        self._gradient = np.random.default_rng(_SEED).normal(size=arrays.gradients.shape[-1]).astype(np.float32)
+        arrays.gradients[...] = self._gradient
+        arrays.messages[...] = self._message
+        self._gradient_ends: list[Connection] = []
+        self._mail_ends: list[Connection] = []
+        self.hands = {lane: self._new_hand(lane, pipes) for lane in range(lanes)}
+
+    def feed(self) -> int:
+        """Fill all lanes, which are empty; return how many gradients wait now."""
+        for gradients in self._gradient_ends:
+            for _ in range(RING_SLOTS):
+                gradients.send((self._message, self._gradient))
+        self._arrays.lanes["sent"] += RING_SLOTS
+        return len(self._arrays.lanes) * RING_SLOTS
+
+    def empty_mailboxes(self) -> None:
+        """Do what workers do when they take over parameters."""
+        for lane, mailbox in enumerate(self._mail_ends):
+            while mailbox.poll():
+                mailbox.recv()
+                self._arrays.lanes["mail_taken"][lane] += 1
+
+    def close(self) -> None:
+        for hand in self.hands.values():
+            for connection in (hand.gradients, hand.mailbox):
+                if connection is not None:
+                    connection.close()
+        for connection in (*self._gradient_ends, *self._mail_ends):
+            connection.close()
+
+    def wait(self, limit_s: float) -> None:
+        """Nobody has to wait here."""
+
+    def wake(self, lane: int) -> None:
+        """Nobody waits."""
+
+    def lost(self) -> tuple[()]:
+        """Nobody is lost."""
+        return ()
+
+    def _new_hand(self, lane: int, pipes: bool) -> Hand:
+        if not pipes:
+            return Hand(lane, body=None, wake=-1)
+        gradients, theirs = multiprocessing.Pipe(duplex=False)
+        mailbox_out, mailbox = multiprocessing.Pipe(duplex=False)
+        self._gradient_ends.append(theirs)
+        self._mail_ends.append(mailbox_out)
+        return Hand(lane, None, -1, gradients, mailbox)
+
+
+class FedMaster:
+    """A master on `transport` that can be driven as fast as it goes, records included."""
+
+    def __init__(self, transport: str, lanes: int = 4):
+        config = RunConfig(
+            workers=str(lanes), episodes=10**9, runtime="processes", exchange=EXCHANGES[transport], seed=_SEED
+        )
+        self.runtime = RealRuntime(config, load_profile("uniform"), new_master(config), RecordWriter().append)
+        self._feeder = Feeder(self.runtime.block.arrays, lanes, pipes=transport == "queue")
+        self.runtime.open(cast(Crew, self._feeder))
+
+    def update_s(self, seconds: float) -> float:
+        """Return the seconds that one gradient costs, all in all, by the best of several looks."""
+        self._round()  # fills caches
+        looks: list[float] = []
+        began_s = time.perf_counter()
+        while time.perf_counter() - began_s < seconds or not looks:
+            looks.append(sum(self._round() for _ in range(_ROUNDS)) / _ROUNDS)
+        return min(looks)
+
+    def post_s(self) -> float:
+        """Return the seconds that it takes to put parameters into one mailbox."""
+        taken: list[float] = []
+        for _ in range(_ROUNDS):
+            self._feeder.empty_mailboxes()
+            began_s = time.perf_counter()
+            self.runtime.desk.post(0, self.runtime.master)
+            taken.append(time.perf_counter() - began_s)
+        return float(np.median(taken))
+
+    def close(self) -> None:
+        self._feeder.close()
+        self.runtime.block.close()
+
+    def _round(self) -> float:
+        """Let the master empty all lanes; return the seconds per gradient."""
+        self._feeder.empty_mailboxes()
+        gradients = self._feeder.feed()
+        served = self.runtime.ledger.totals.served
+        began_s = time.perf_counter()
+        while self.runtime.ledger.totals.served < served + gradients:
+            self.runtime.step()
+        return (time.perf_counter() - began_s) / gradients

@@ -1,0 +1,88 @@
+"""What a user sees in MLflow, in a real browser: the cells of a sweep side by side, by episodes and by time."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from a3c_core.records import read_records
+from experiments.mlflow_store import connect
+from experiments.tracking import Tracker, comparison
+from tests.browser import INSTALLED, browser
+from tests.mlflow_server import free_port, mlflow_server, new_database
+from tests.sweeps import wait_for
+from tests.test_tracking import make_study, runs_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not INSTALLED, reason="chromium and chromedriver are not installed"),
+]
+NAMES = [f"workers={count},seed=0" for count in (4, 10, 20, 40)]
+CURVES = "return [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p.data.map(t => [t.name, t.x, t.y]))"
+CHOOSE = "[...document.querySelectorAll('label')].find(label => label.innerText.trim() == arguments[0]).click()"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A tracked study of 4, 10, 20 and 40 workers, and a server that shows it: (study, its runs, address)."""
+    folder = tmp_path_factory.mktemp("served")
+    database = new_database(folder)
+    uri = f"sqlite:///{database}"
+    base = {"episodes": 600, "exchange": {"channel": "mailbox", "queue": "unbounded"}}
+    study = make_study(folder, "shown", base=base, axes={"workers": [4, 10, 20, 40]})
+    client = connect(uri)
+    tracker = Tracker(client, uri, study.path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("experiments.cell_run.collect", lambda cell, into: [])  # no pictures, which take seconds
+        tracker.sync()
+    tracker.end_sweeps()
+    port = free_port()
+    with mlflow_server(database, port):
+        yield study, runs_of(client, "shown"), f"http://127.0.0.1:{port}/"
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser() as opened:
+        yield opened
+
+
+def test_the_cells_of_a_sweep_compare(served, window):
+    _, runs, address = served
+    ids = [runs[name].info.run_id for name in NAMES]
+    experiment = runs[NAMES[0]].info.experiment_id
+    window.open(f"{address}#/compare-runs?runs={quote(json.dumps(ids))}&experiments={quote(json.dumps([experiment]))}")
+    wait_for(lambda: all(name in window.text() for name in NAMES))
+    shown = window.text()
+    assert "Comparing 4 Runs from 1 Experiment" in shown
+    assert "Parallel Coordinates" in shown
+    assert "learner.learning_rate" in shown
+
+
+def test_score_curves_stand_side_by_side_by_episodes_and_by_time(served, window):
+    study, runs, address = served
+    ids = [runs[name].info.run_id for name in NAMES]
+    window.open(address + comparison(runs[NAMES[0]].info.experiment_id, ids, "score", "step"))
+    wait_for(lambda: set(curves(window)) == set(NAMES))
+    by_episode = curves(window)
+    assert {max(x) for x, _ in by_episode.values()} == {599}
+    window.run(CHOOSE, "Time (Relative)")
+    wait_for(lambda: all(curves(window)[name] != by_episode[name] for name in NAMES))
+    for name, (seconds, _) in curves(window).items():
+        clock = read_records(study.cell(name))["applied_s"].to_numpy()
+        assert max(seconds) == pytest.approx(clock[-1] - clock[0], abs=0.01)
+
+
+def curves(window):
+    """Return {run: (x, y)} of the plot on the page."""
+    return {name: (x, y) for name, x, y in window.run(CURVES) if x}
+
+
+def test_the_sweeps_page_links_to_its_curves(served, window):
+    _, runs, address = served
+    parent = runs["sweep shown"]
+    window.open(f"{address}#/experiments/{parent.info.experiment_id}/runs/{parent.info.run_id}")
+    link = "return [...document.querySelectorAll('a')].find(a => a.innerText == 'Mean score by episodes')?.href"
+    wait_for(lambda: window.run(link))
+    window.open(window.run(link))
+    wait_for(lambda: set(curves(window)) == set(NAMES))
