@@ -1,0 +1,106 @@
+"""What the exchange between a worker and the master costs on this machine: a short real run, and a master fed directly."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
+from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.costs import CostProfile, load_profile
+from a3c_core.engines import EngineName
+from a3c_core.master import Master, new_master
+from a3c_core.runtimes.real import RealRuntime
+from a3c_core.runtimes.shared_memory import RING_SLOTS
+
+FROZEN = LearnerConfig(learning_rate=1e-30)  # every update is made, and changes nothing: episodes keep their length
+_RUNS = 3  # of which the fastest counts
+_UNTRAINED_STEPS = 60  # env steps in an untrained bird's episode
+
+
+class Observed(NamedTuple):
+    """One real run with one worker; seconds per episode, but for the first."""
+
+    start_s: float  # from hiring the worker to its being ready
+    cycle_s: float
+    pull_s: float
+    wait_s: float
+    busy_s: float  # of the master
+    env_steps: float
+
+
+def update_cost(seconds: float = 0.2) -> float:
+    """Return the seconds that the master needs to apply one gradient."""
+    master = new_master(RunConfig())
+    gradient = np.random.default_rng(0).normal(size=master.parameters.size).astype(np.float32)
+    return _fastest(lambda: master.apply(gradient), seconds)
+
+
+def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:
+    """Return the costs of handing over gradients and parameters, given those of the `worker`'s own work."""
+    master = _master_costs(transport, worker.update_s, seconds)
+    config = _config(engine, transport, episodes=2)
+    observe(config)  # starts the fork server and warms it up
+    episodes = max(8, int(seconds / _RUNS / (worker.cycle_s(_UNTRAINED_STEPS) + 1e-4)))
+    config = config.model_copy(update={"episodes": episodes})
+    seen = min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cycle_s - observed.wait_s)
+    work_s = worker.cycle_s(seen.env_steps)
+    service_s = sum(master.values())
+    return {
+        **master,
+        "load_s": seen.pull_s,
+        "send_s": max(0.0, seen.cycle_s - seen.wait_s - seen.pull_s - work_s),
+        "wake_s": max(0.0, seen.busy_s - worker.update_s - service_s),
+        "worker_start_s": seen.start_s,
+    }
+
+
+def observe(config: RunConfig, master: Master | None = None) -> Observed:
+    """Return what a real run with one worker took."""
+    runtime = RealRuntime(config, load_profile("uniform"), master or new_master(config), lambda record: None)
+    began_s = time.monotonic()
+    runtime.start()
+    start_s = time.monotonic() - began_s
+    try:
+        while runtime.step():
+            pass
+        clock_s = runtime.clock_s
+    finally:
+        split = runtime.stop()
+    totals, episodes = runtime.ledger.totals, config.episodes
+    waits = split["pull_s"], split["wait_s"], totals.master_busy_s, totals.env_steps
+    return Observed(start_s, clock_s / episodes, *(value / episodes for value in waits))
+
+
+def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
+    exchange = EXCHANGES[transport]
+    return RunConfig(
+        workers="1", episodes=episodes, runtime="processes", engine=engine, exchange=exchange, learner=FROZEN
+    )
+
+
+def _master_costs(transport: str, update_s: float, seconds: float) -> dict[str, float]:
+    """Return what a master that is never idle spends on a gradient besides updating."""
+    fed = FedMaster(transport)
+    service_s = fed.update_s(seconds)
+    if transport == "queue":
+        read_s, publish_s = 0.0, fed.post_s()  # of RING_SLOTS gradients in a lane, only the first finds its mailbox empty
+    else:
+        arrays, parameters = fed.runtime.block.arrays, fed.runtime.master.parameters
+        read_s, publish_s = _fastest(lambda: arrays.publish(0, parameters), 0.1), 0.0
+    fed.close()
+    receive_s = max(0.0, service_s - update_s - read_s - publish_s / RING_SLOTS)
+    return {"receive_s": receive_s, "read_s": read_s, "publish_s": publish_s}
+
+
+def _fastest(call: Callable[[], object], seconds: float) -> float:
+    """Return the seconds that one call takes, by the fastest of many looks at a hundred of them."""
+    looks: list[float] = []
+    until_s = time.perf_counter() + seconds
+    while time.perf_counter() < until_s or not looks:
+        began_s = time.perf_counter()
+        for _ in range(100):
+            call()
+        looks.append((time.perf_counter() - began_s) / 100)
+    return min(looks)
