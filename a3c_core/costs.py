@@ -24,6 +24,8 @@ class CostProfile(Section):
     reset_s: float = Field(0, ge=0, description="worker: begin an episode")
     load_s: float = Field(0, ge=0, description="worker: take over new parameters")
     send_s: float = Field(0, ge=0, description="worker: hand over a gradient")
+    oversleep_s: float = Field(0, ge=0, description="worker: how much longer than asked a wait of its game lasts")
+    resume_s: float = Field(0, ge=0, description="worker: get going again after a wait, with cold caches")
     wake_s: float = Field(0, ge=0, description="master: wake up for a gradient that finds it idle")
     receive_s: float = Field(0, ge=0, description="master: take a gradient from the queue")
     update_s: float = Field(ge=0, description="master: apply a gradient")
@@ -37,11 +39,11 @@ class CostProfile(Section):
     jitter: Literal["none", "lognormal", "exponential"] = "none"
     jitter_deviation: float = Field(0.2, gt=0, description="lognormal jitter: standard deviation of a cost of mean 1")
 
-    def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0) -> float:
-        """Seconds from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
+    def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0) -> float:
+        """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
         play_s = self.reset_s * resets + self.step_s * env_steps
         gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
-        return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s)
+        return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s + self.resume_s * waits)
 
     def service_s(self, mailboxes: float = 0.0, idle: bool = False) -> float:
         """Seconds that the master, `idle` before, spends on one gradient, filling `mailboxes` mailboxes afterwards."""

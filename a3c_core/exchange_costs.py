@@ -1,5 +1,6 @@
 """What the exchange between a worker and the master costs on this machine: a short real run, and a master fed directly."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,15 +18,18 @@ from a3c_core.runtimes.shared_memory import RING_SLOTS
 FROZEN = LearnerConfig(learning_rate=1e-30)  # every update is made, and changes nothing: episodes keep their length
 _RUNS = 3  # of which the fastest counts
 _UNTRAINED_STEPS = 60  # env steps in an untrained bird's episode
+_WAIT_S = 1e-4  # per env step, of a game that waits
+_CROWD = 10  # workers per core that keep it fairly busy with such a game
 
 
 class Observed(NamedTuple):
-    """One real run with one worker; seconds per episode, but for the first."""
+    """One real run; seconds per episode, but for the first."""
 
-    start_s: float  # from hiring the worker to its being ready
-    cycle_s: float
+    start_s: float  # from hiring the workers to their being ready
+    cycle_s: float  # of the run's clock
     pull_s: float
     wait_s: float
+    cpu_s: float  # of the workers
     busy_s: float  # of the master
     env_steps: float
 
@@ -43,8 +47,7 @@ def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seco
     config = _config(engine, transport, episodes=2)
     observe(config)  # starts the fork server and warms it up
     episodes = max(8, int(seconds / _RUNS / (worker.cycle_s(_UNTRAINED_STEPS) + 1e-4)))
-    config = config.model_copy(update={"episodes": episodes})
-    seen = min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cycle_s - observed.wait_s)
+    seen = fastest_of(config.model_copy(update={"episodes": episodes}))
     work_s = worker.cycle_s(seen.env_steps)
     service_s = sum(master.values())
     return {
@@ -53,11 +56,18 @@ def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seco
         "send_s": max(0.0, seen.cycle_s - seen.wait_s - seen.pull_s - work_s),
         "wake_s": max(0.0, seen.busy_s - worker.update_s - service_s),
         "worker_start_s": seen.start_s,
+        "oversleep_s": _oversleep(),
+        "resume_s": _resume_cost(config, seen, seconds) if engine == "compiled" else 0.0,
     }
 
 
+def fastest_of(config: RunConfig) -> Observed:
+    """Return the fastest of several runs: other programs can only slow them down."""
+    return min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cycle_s - observed.wait_s)
+
+
 def observe(config: RunConfig, master: Master | None = None) -> Observed:
-    """Return what a real run with one worker took."""
+    """Return what a real run took."""
     runtime = RealRuntime(config, load_profile("uniform"), master or new_master(config), lambda record: None)
     began_s = time.monotonic()
     runtime.start()
@@ -69,8 +79,8 @@ def observe(config: RunConfig, master: Master | None = None) -> Observed:
     finally:
         split = runtime.stop()
     totals, episodes = runtime.ledger.totals, config.episodes
-    waits = split["pull_s"], split["wait_s"], totals.master_busy_s, totals.env_steps
-    return Observed(start_s, clock_s / episodes, *(value / episodes for value in waits))
+    sums = split["pull_s"], split["wait_s"], split["cpu_s"], totals.master_busy_s, totals.env_steps
+    return Observed(start_s, clock_s / episodes, *(value / episodes for value in sums))
 
 
 def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
@@ -78,6 +88,25 @@ def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
     return RunConfig(
         workers="1", episodes=episodes, runtime="processes", engine=engine, exchange=exchange, learner=FROZEN
     )
+
+
+def _resume_cost(config: RunConfig, plain: Observed, seconds: float) -> float:
+    """Return what a worker's episode costs more, in time on a core, when many take turns and wait in between."""
+    workers = _CROWD * (os.cpu_count() or 1)
+    each = max(8, int(seconds / _RUNS / (_UNTRAINED_STEPS * _WAIT_S)))
+    environment = config.environment.model_copy(update={"wait_s": _WAIT_S})
+    crowded = {"workers": str(workers), "episodes": workers * each, "environment": environment}
+    return max(0.0, fastest_of(config.model_copy(update=crowded)).cpu_s - plain.cpu_s)
+
+
+def _oversleep() -> float:
+    """Return how much longer than asked a sleep lasts."""
+    asked_s, taken = 0.002, []
+    for _ in range(100):
+        began_s = time.perf_counter()
+        time.sleep(asked_s)
+        taken.append(time.perf_counter() - began_s - asked_s)
+    return float(np.median(taken))
 
 
 def _master_costs(transport: str, update_s: float, seconds: float) -> dict[str, float]:

@@ -209,11 +209,11 @@ def _legend_lines(ax: Axes) -> int:
     return math.ceil(len(legend.get_texts()) / legend._ncols) if legend else 0  # type: ignore[attr-defined]
 
 
-def image(figure: Figure, kind: str) -> bytes:
+def image(figure: Figure, kind: str, dpi: int = 150) -> bytes:
     """Return the figure as "png" or "svg"; equal figures give equal bytes."""
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
     return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 

@@ -2,6 +2,8 @@
 
 import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,7 +11,9 @@ from rich.table import Table
 
 from experiments.grid import Cell
 from experiments.progress import duration
+from experiments.provenance import ROOT
 from experiments.study import Study, read_json
+from experiments.tracking_uri import DEFAULT, shown, sqlite_path
 
 _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")
 
@@ -48,12 +52,17 @@ def where_to_look(study: Study, uri: str | None) -> list[str]:
     if importlib.util.find_spec("analysis.report") is not None:
         lines.append(f"Report page: python -m analysis.report {study.path}")
     if uri is not None:
-        local = uri.startswith("sqlite")
-        lines.append(f"Curves: mlflow ui --backend-store-uri {uri}" if local else f"Curves: {uri}")
+        lines.append(f"Curves in MLflow: {_how_to_open(uri)}")
     return lines
 
 
-def _collapsed(summary: dict) -> str:
+def _how_to_open(uri: str) -> str:
+    if uri == DEFAULT and Path.cwd() == ROOT:
+        return "make ui"
+    return f"mlflow ui --backend-store-uri {uri}" if sqlite_path(uri) else shown(uri)
+
+
+def _collapsed(summary: dict[str, Any]) -> str:
     """Return yes or no by the analysis' own definition."""
     try:
         from analysis.metrics import collapsed

@@ -272,7 +272,7 @@ def test_a_sweep_killed_again_and_again_ends_as_if_nothing_had_happened(store, t
     written = {}
     for updates in np.random.default_rng(0).integers(0, 4000, KILLS):
         kill_after(updates, tmp_path, command)
-        for cell in tmp_path.glob("results/killed/cells/*"):
+        for cell in tmp_path.glob("results/killed/cells/*seed=*"):
             if metadata(cell)["status"] == "finished":
                 written.setdefault(cell, (cell / "episodes.parquet").stat().st_mtime_ns)
     ended = sweep(tmp_path, *command)
@@ -316,7 +316,7 @@ def test_a_server_killed_in_the_middle_of_a_sweep_is_made_up_for_by_sync(tmp_pat
             assert process.wait(180) == 0
     output = (tmp_path / "output.txt").read_text()
     assert f"Nothing is lost: python run_sweep.py --sync --grid served --tracking-uri {uri}" in output
-    cells = sorted(tmp_path.glob("results/served/cells/*"))
+    cells = sorted(tmp_path.glob("results/served/cells/*seed=*"))
     assert [metadata(cell)["status"] for cell in cells] == ["finished"] * 2
     with mlflow_server(database, port):
         ended = sweep(tmp_path, "--sync", "--grid", "served", "--tracking-uri", uri)

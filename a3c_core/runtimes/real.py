@@ -23,7 +23,7 @@ from a3c_core.runtimes.ledger import Delivery, Ledger
 from a3c_core.runtimes.lines import episode_of
 from a3c_core.runtimes.shared_memory import GRANTED, Layout, Message, SharedBlock
 
-TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s")
+TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
 _LOOK_S = 0.1  # between two looks at the crew
 _AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 

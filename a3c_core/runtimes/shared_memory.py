@@ -52,6 +52,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("wait_s", "f8"),  # worker: waiting for the master
         ("pull_s", "f8"),  # worker: taking over parameters
         ("apply_s", "f8"),  # worker: updating by itself, without a master
+        ("cpu_s", "f8"),  # worker: time on a core, whatever for; written when it leaves
     ]
 )
 

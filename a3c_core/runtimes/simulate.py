@@ -43,6 +43,7 @@ class Seat:
     delivery: Delivery | None = None  # played, but not yet handed to the master
     gradient: Vector | None = None
     core_s: float | None = None  # time on a core that its work will take, while the game still waits
+    waits: int = 0  # since it last worked
     retiring: bool = False
 
 
@@ -122,10 +123,12 @@ class Simulation:
         seat.gradient = work.rollout.gradient
         steps = work.rollout.env_steps
         self.totals.env_steps += steps
-        seat.core_s = self.profile.cycle_s(steps, resets=work.began_episode, loads=loaded)
-        waits_s = steps * self.config.environment.wait_s
-        if waits_s:
-            heapq.heappush(self.events, (self.clock_s + waits_s, seat.worker.id))
+        game_s = steps * self.config.environment.wait_s
+        waits, seat.waits = seat.waits + (game_s > 0), 0
+        seat.core_s = self.profile.cycle_s(steps, work.began_episode, loaded, waits)
+        if game_s > 0:
+            game_s += self.profile.oversleep_s * self.profile.slowdown
+            heapq.heappush(self.events, (self.clock_s + game_s, seat.worker.id))
         else:
             self._take_core(seat)
 
@@ -159,6 +162,7 @@ class Simulation:
             self._enqueue(seat)
         elif exchange.queue == "bounded":
             self.blocked.append(seat.worker.id)
+            seat.waits += 1
         else:
             self._enter(seat.delivery, "dropped")
             seat.delivery = seat.gradient = None
@@ -173,7 +177,9 @@ class Simulation:
         self.overloaded = limit is not None and len(self.queue) > limit
         if self.serving is None:
             self._begin_update(idle=True)
-        if not self._waits_for_apply:
+        if self._waits_for_apply:
+            seat.waits += 1
+        else:
             self._begin(seat)
 
     # Master

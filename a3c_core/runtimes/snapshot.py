@@ -101,6 +101,7 @@ def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
         "episode_started_s": seat.episode_started_s,
         "delivery": seat.delivery,
         "core_s": seat.core_s,
+        "waits": seat.waits,
         "retiring": seat.retiring,
     }
 
@@ -117,5 +118,6 @@ def _restore_seat(simulation: Simulation, saved: dict[str, Any], arrays: Arrays)
         delivery=delivery_from(saved["delivery"]) if saved["delivery"] is not None else None,
         gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
         core_s=saved["core_s"],
+        waits=saved["waits"],
         retiring=saved["retiring"],
     )

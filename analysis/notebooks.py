@@ -1,0 +1,119 @@
+"""What the notebooks call, and the command that runs them: `python -m analysis.notebooks`."""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from analysis import figures, style, tables
+from analysis.claims import judge_all
+from analysis.load import load_study
+from analysis.study import Study, StudyError
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted(Path(__file__).parent.glob("*.ipynb"))
+STUDY_VARIABLE = "A3C_STUDY"
+_DPI = 72  # outputs are committed: small
+_PATIENCE_S = 300  # for one cell
+_COLUMNS = [
+    "schedule",
+    "runs",
+    "collapsed",
+    "final_score",
+    "final_score_low",
+    "final_score_high",
+    "clock_s",
+    "steps_per_s",
+]
+EXAMPLES = """\
+examples:
+  python -m analysis.notebooks                          # run all on results/report and keep their outputs
+  python -m analysis.notebooks --study results/quick    # on another study
+  python -m analysis.notebooks --check                  # only see whether they run
+"""
+
+
+def open_study() -> Study:
+    """Return the study to show: results/report, or the folder that the environment variable A3C_STUDY names."""
+    return load_study(os.environ.get(STUDY_VARIABLE) or ROOT / "results" / "report")
+
+
+def show(study: Study, name: str) -> None:
+    """Show a figure of the study's page and the sentence that reads it."""
+    from IPython.display import Image, Markdown, display
+
+    try:
+        entry = figures.by_name(study, name)
+    except KeyError as missing:
+        display(Markdown(f"*{missing.args[0]}*"))
+        return
+    with style.paper():
+        picture = style.image(style.draw(entry.part(study), list(entry.panels)), "png", _DPI)
+    display(Image(picture, alt=entry.title), Markdown(entry.says(study)))
+
+
+def show_claim(study: Study, number: int) -> None:
+    """Show the verdict on a claim and what it rests on."""
+    from IPython.display import Markdown, display
+
+    judgement = judge_all(study)[number - 1]
+    lines = [f"**Claim {number}: {judgement.claim.text} {judgement.verdict.capitalize()}.**"]
+    lines += [f"- {finding.text} ({finding.verdict})" for finding in judgement.findings]
+    lines += [f"\nWhat would decide it: {'; '.join(judgement.needed)}."] if judgement.needed else []
+    display(Markdown("\n".join(lines)))
+
+
+def show_schedules(study: Study) -> None:
+    """Show the table of schedules."""
+    from IPython.display import HTML, display
+
+    display(HTML(tables.schedules(study.main)[_COLUMNS].to_html(index=False, float_format="{:.4g}".format)))
+
+
+def execute(notebook: Path, study: Path, write: bool = True) -> None:
+    """Run a notebook from top to bottom on a study; keep its outputs in it if `write`."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    content = nbformat.read(notebook, as_version=4)
+    os.environ[STUDY_VARIABLE] = str(study.resolve())
+    where = {"metadata": {"path": str(ROOT)}}
+    client = NotebookClient(content, timeout=_PATIENCE_S, record_timing=False, resources=where)
+    with tempfile.TemporaryDirectory() as folder:
+        kernel = client.create_kernel_manager()
+        if os.name == "posix":  # sockets in a folder, not ports that others could reach
+            kernel.transport, kernel.ip = "ipc", str(Path(folder) / "kernel")
+        client.execute()
+    content.metadata = {"kernelspec": content.metadata["kernelspec"], "language_info": {"name": "python"}}
+    if write:
+        nbformat.write(content, notebook)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the notebooks; return the exit code."""
+    made = argparse.ArgumentParser(
+        prog="python -m analysis.notebooks",
+        description="Run the notebooks of analysis/ from top to bottom.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--study", type=Path, default=Path("results/report"), help="default: results/report")
+    made.add_argument("--check", action="store_true", help="do not keep the outputs")
+    options = made.parse_args(arguments)
+    try:
+        load_study(options.study)  # say what is wrong with it before a kernel starts
+        for notebook in NOTEBOOKS:
+            print(f"{notebook.name} on {options.study}", flush=True)
+            execute(notebook, options.study, write=not options.check)
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        print(f"error: {error.name} is missing; run `make setup` first", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
