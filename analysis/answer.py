@@ -75,6 +75,8 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     )
     if not failed:
         return f"By arithmetic {cost}.{_dynamic(study)}"
+    if not learned and not any(study.values(s, "collapsed").astype(bool).any() for s in failed):
+        return "No queue outgrew its master either: the runs may just be too short to learn."
     agrees = (not learned or learned[-1].end < limit) and failed[0].end >= limit - 1
     if not agrees:
         return f"The master's capacity does not explain it: {cost}, which is not where learning ends.{_dynamic(study)}"

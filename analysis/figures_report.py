@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from analysis import curves, style
 from analysis.study import Schedule, Study
 
-HOUR_S = 3600.0
 _PLATE = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}  # behind words that lie on lines
 
 
 def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str = "episodes") -> Axes:
     """Draw the mean score of `schedules` over episodes, env_steps, updates or clock_s."""
-    scale, label = _AXES[axis]
+    scale, label = _axis(study, axis)
     for order, schedule in enumerate(schedules):
         style.draw_band(ax, curves.over(study, schedule, "score", axis), schedule, order, scale)
     style.from_zero(ax)
@@ -39,13 +37,15 @@ def plot_fixed_score(study: Study, ax: Axes) -> Axes:
 
 def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     """Draw the time that `schedules` spent over episodes."""
+    unit_s, unit = study.time_unit
     for order, schedule in enumerate(schedules):
-        band = curves.over_episodes(study, schedule, _hours)
-        style.draw_band(ax, band, schedule, order)
+        band = curves.over_episodes(study, schedule, "clock_s")
+        scaled = curves.Band(band.x, band.middle / unit_s, band.low / unit_s, band.high / unit_s, band.runs)
+        style.draw_band(ax, scaled, schedule, order)
     style.from_zero(ax)
     ax.set_xlim(0, study.episodes)
     ax.set_xlabel("episodes")
-    ax.set_ylabel("time spent (hours)")
+    ax.set_ylabel(f"time spent ({unit})")
     style.plain(ax.xaxis)
     style.note(ax, spread_note(study, schedules))
     style.legend(ax, legend_title(study))
@@ -75,7 +75,7 @@ def plot_dynamic_time(study: Study, ax: Axes, dynamic: Sequence[Schedule]) -> Ax
 
 def plot_workers_alive(study: Study, ax: Axes, axis: str = "episodes") -> Axes:
     """Draw how many workers the dynamic schedules had, over episodes or clock_s."""
-    scale, label = _AXES[axis]
+    scale, label = _axis(study, axis)
     for order, schedule in enumerate(study.schedules(dynamic=True)):
         style.draw_band(ax, curves.over(study, schedule, "workers", axis), schedule, order, scale)
     ax.set_ylim(bottom=0)
@@ -119,8 +119,11 @@ def legend_title(study: Study) -> str:
     return "setting" if (study.runs["tint"] >= 0).any() else "workers"
 
 
-def _hours(curve: pd.DataFrame) -> np.ndarray:
-    return curve["clock_s"].to_numpy(float) / HOUR_S
+def _axis(study: Study, axis: str) -> tuple[float, str]:
+    """Return what divides an axis's values, and its label."""
+    if axis == "clock_s":
+        return study.time_unit[0], f"time ({study.time_unit[1]})"
+    return _AXES[axis]
 
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
@@ -174,5 +177,4 @@ _AXES = {
     "episodes": (1.0, "episodes"),
     "env_steps": (1e6, "environment steps (millions)"),
     "updates": (1e3, "updates applied (thousands)"),
-    "clock_s": (HOUR_S, "time (hours)"),
 }

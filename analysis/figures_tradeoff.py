@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from analysis import metrics, statistics, style
-from analysis.figures_report import HOUR_S, legend_title, plot_score
+from analysis.figures_report import legend_title, plot_score
 from analysis.study import Schedule, Study
 
 _FATE = LinearSegmentedColormap.from_list("fate", ["#dbe7f3", style.WARNING])
@@ -76,16 +76,16 @@ def reference_score(study: Study) -> float:
 
 def plot_time_to_score(study: Study, ax: Axes) -> Axes:
     """Draw when each run reached the reference score; runs that never did stand at the right edge."""
-    score = reference_score(study)
+    score, (unit_s, unit) = reference_score(study), study.time_unit
     schedules = study.schedules()[::-1]
-    times = [study.values(schedule, f"time_to_{score:g}_s").to_numpy(float) / HOUR_S for schedule in schedules]
+    times = [study.values(schedule, f"time_to_{score:g}_s").to_numpy(float) / unit_s for schedule in schedules]
     longest = max((float(t[np.isfinite(t)].max()) for t in times if np.isfinite(t).any()), default=1.0)
     for place, (schedule, hours) in enumerate(zip(schedules, times, strict=True)):
         _draw_times(ax, place, schedule, hours, longest)
     ax.set_yticks(range(len(schedules)), [schedule.label for schedule in schedules])
     ax.set_xlim(0, 1.32 * longest)
     ax.set_ylim(-0.6, len(schedules) - 0.4)
-    ax.set_xlabel("time (hours)")
+    ax.set_xlabel(f"time ({unit})")
     ax.set_title(f"Time to a mean score of {score:g}")
     style.note(ax, "dots: runs; bar: their median; right: runs that never reached it")
     return ax

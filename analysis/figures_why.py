@@ -8,8 +8,6 @@ from analysis import curves, metrics, statistics, style
 from analysis.figures_report import legend_title, spread_note
 from analysis.study import Schedule, Study
 
-MINUTE_S = 60.0
-
 
 def plot_load(study: Study, ax: Axes) -> Axes:
     """Draw the work that arrives at the master, as a share of what it can do."""
@@ -84,11 +82,12 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
 
 def plot_backlog(study: Study, ax: Axes) -> Axes:
     """Draw gradients sent and applied over time, for one run of each fixed count that overloads the master."""
+    unit_s, unit = study.time_unit
     for schedule in backlogged(study):
         curve = next(study.each_curve(schedule))
         done = np.concatenate([[0.0], curve["updates"].to_numpy(float)]) / 1e3
         sent, applied = (
-            np.concatenate([[0.0], curve[name].to_numpy(float)]) / MINUTE_S for name in ("arrived_s", "clock_s")
+            np.concatenate([[0.0], curve[name].to_numpy(float)]) / unit_s for name in ("arrived_s", "clock_s")
         )
         look = style.line(schedule)
         ax.fill_betweenx(done, sent, applied, color=look["color"], alpha=0.16, linewidth=0)
@@ -96,7 +95,7 @@ def plot_backlog(study: Study, ax: Axes) -> Axes:
         ax.plot(applied, done, **{**look, "linestyle": "solid"})
     ax.set_xlim(left=0)
     style.from_zero(ax)
-    ax.set_xlabel("time (minutes)")
+    ax.set_xlabel(f"time ({unit})")
     ax.set_ylabel("gradients (thousands)")
     ax.set_title("Sent (dotted) and applied (solid)")
     style.note(ax, "one run each; shaded: gradients that wait")
@@ -108,7 +107,7 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
     """Draw what a worker's cycle is made of, and what its gradient costs the master, at the start and at the end."""
     rows = worker_time(study)
     left = np.zeros(len(rows))
-    shades = {"playing": "#3b4f8f", "gradient": "#8fa3d9", "exchange": "#d5dbee"}
+    shades = {"playing": "#3b4f8f", "gradient": "#8fa3d9", "the rest": "#d5dbee"}
     for name, shade in shades.items():
         values = 100.0 * rows[name].to_numpy(float)
         ax.barh(rows.index, values, left=left, color=shade, label=name, height=0.5)
@@ -126,7 +125,8 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
     ax.grid(visible=False, axis="y")
     ax.set_xlabel("share of a worker's cycle (%)")
     ax.set_title("What an episode costs")
-    style.note(ax, "from the cost profile and the length of the episodes played")
+    virtual = (study.done["runtime"] == "simulate").all()
+    style.note(ax, "by the profile of costs, for the episodes played" if virtual else "as measured, over the whole run")
     style.legend_of_parts(ax)
     return ax
 
@@ -142,7 +142,7 @@ def plot_episode_time(study: Study, ax: Axes) -> Axes:
 
 
 def worker_time(study: Study) -> pd.DataFrame:
-    """Return shares of a worker's cycle by phase: playing, gradient, exchange, and the master's service beside them."""
+    """Return shares of a worker's cycle by phase: playing, gradient, the rest, and the master's service beside them."""
     learned = study.done[study.done["final_score"] >= metrics.COLLAPSE_SCORE]
     runs = learned if len(learned) else study.done
     rows = {}
@@ -153,7 +153,7 @@ def worker_time(study: Study) -> pd.DataFrame:
         )
         steps = float(statistics.iqm(runs[f"steps_{when}"].to_numpy(float)))
         rows[f"{words}\n({steps:,.0f} steps)"] = (play, gradient, 1.0 - play - gradient, service)
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["playing", "gradient", "exchange", "master"])
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["playing", "gradient", "the rest", "master"])
 
 
 def saturating_workers(study: Study) -> float:

@@ -148,7 +148,8 @@ def _predictions(costs: object, curve: pd.DataFrame) -> dict[str, float]:
     """Return what a cost profile predicts for the episodes that were played: N*, shares of a worker's time, service."""
     if not isinstance(costs, str):
         return {}
-    profile = CostProfile.model_validate_json(costs)
+    known = {name: value for name, value in json.loads(costs).items() if name in CostProfile.model_fields}
+    profile = CostProfile.model_validate(known)
     predictions = {"update_s": profile.update_s * profile.slowdown, "service_s": profile.service_s(mailboxes=1)}
     for when, part in (("start", metrics.first_tenth(curve)), ("end", metrics.last_tenth(curve))):
         steps = float(part["steps"].mean())

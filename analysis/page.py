@@ -124,14 +124,15 @@ def _verdicts(study: Study, shown: list[Judgement]) -> dict[str, Any] | None:
 
 def _learning_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
     """Return what the schedules learned and how fast, as it stands on the page."""
+    unit_s, unit = study.time_unit
     score = max((s for s in metrics.SCORES if table[f"reached_{s:g}"].max() > 0.5), default=metrics.SCORES[0])
-    columns = ["workers", "runs", "collapsed", "score at the end", "mean score", "hours", "steps/s"]
+    columns = ["workers", "runs", "collapsed", "score at the end", "mean score", unit, "steps/s"]
     columns += [f"reached {score:g}", "after (median)"]
     rows = []
     for row in table.to_dict("records"):
         cells = [row["schedule"], str(row["runs"]), f"{row['collapsed']} of {row['runs']}"]
         cells += [_interval(row, "final_score", number), _interval(row, "mean_score", number)]
-        cells += [_interval(row, "clock_s", lambda s: number(s / 3600.0)), _interval(row, "steps_per_s", number)]
+        cells += [_interval(row, "clock_s", lambda s: number(s / unit_s)), _interval(row, "steps_per_s", number)]
         rows.append([*cells, percent(row[f"reached_{score:g}"]), duration(row[f"time_to_{score:g}_s_median"])])
     note = "Interquartile means over runs; in brackets 95 % intervals. Scores are pipes passed per episode."
     return _with_settings(study, table, {"title": "Learning and speed", "columns": columns, "rows": rows, "note": note})

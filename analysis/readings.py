@@ -104,9 +104,9 @@ def of_frontier(study: Study) -> str:
     """Name the schedules that no other beats in both, from slow to fast."""
     points = frontier_points(study)
     best = points[points["best"]].sort_values("speed")
-    slow, fast = best.iloc[0], best.iloc[-1]
-    ends = [f"{number(point.learning)} pipes at {number(point.speed)} steps/s" for point in (slow, fast)]
-    return f"No other schedule beats {listed(best.index)} in both learning and speed: from {ends[0]} to {ends[1]}."
+    points = best.iloc[[0, -1]] if len(best) > 1 else best
+    ends = [f"{number(point.learning)} pipes at {number(point.speed)} steps/s" for _, point in points.iterrows()]
+    return f"No other schedule beats {listed(best.index)} in both learning and speed: {' to '.join(ends)}."
 
 
 def of_time_to_score(study: Study) -> str:

@@ -119,5 +119,5 @@ def of_worker_time(study: Study) -> str:
     end, start = rows.iloc[0], rows.iloc[1]
     return (
         f"Playing takes {percent(start['playing'])} of a worker's cycle at the start; one update costs the master "
-        f"{percent(start['master'])} of it then, and {percent(end['master'])} at the end, when episodes are longer."
+        f"{percent(start['master'])} of it then, and {percent(end['master'])} at the end."
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from a3c_core.schedules import Span
 from analysis import statistics
 
+_TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
 
 
@@ -98,6 +99,12 @@ class Study:
         cells = self.done.loc[self.done["schedule"] == schedule.label].sort_values("seed")["cell"]
         groups = dict(iter(self.curves[self.curves["cell"].isin(cells)].groupby("cell", observed=True)))
         return (groups[cell] for cell in cells if cell in groups)
+
+    @cached_property
+    def time_unit(self) -> tuple[float, str]:
+        """The unit that suits the study's times: its seconds, and its name."""
+        longest_s = self.curves["clock_s"].max() if len(self.curves) else 0.0
+        return next((unit for unit in _TIME_UNITS if longest_s >= 2 * unit[0]), _TIME_UNITS[-1])
 
     @property
     def episodes(self) -> int:

@@ -34,7 +34,7 @@ _SETTINGS = (
     "#8c1c13",
     "#3a7d44",
 )
-_FEWEST, _MOST = 3, 48  # worker counts at the ends of the colour scale
+_MOST = 48  # workers at the bright end of the colour scale
 _RC = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -68,8 +68,8 @@ _RC = {
 
 def colour(workers: int) -> str:
     """Return the colour of a worker count: darker for few, brighter for many, on a scale that is monotone in grey."""
-    place = math.log(min(max(workers, _FEWEST), _MOST) / _FEWEST) / math.log(_MOST / _FEWEST)
-    return to_hex(colormaps["plasma"](0.84 * place))
+    place = math.log(min(workers, _MOST)) / math.log(_MOST)
+    return to_hex(colormaps["plasma"](0.84 * place**1.3))
 
 
 def marker(workers: int) -> str:

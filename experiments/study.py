@@ -49,7 +49,8 @@ class Study:
         metadata = read_json(directory / "metadata.json") or {}
         if metadata.get("results_version", RESULTS_VERSION) != RESULTS_VERSION:
             return "outdated"
-        return "finished" if metadata.get("status") in DONE else "unfinished"
+        whole = metadata.get("status") in DONE and (directory / "episodes.parquet").exists()
+        return "finished" if whole else "unfinished"
 
     def differences(self, cell: Cell) -> dict[str, tuple[Any, Any]]:
         """Return the settings in which the disk differs: name -> (there, here)."""

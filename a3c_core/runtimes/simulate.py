@@ -68,7 +68,8 @@ class Simulation:
         self.queue = GradientQueue(master.parameters.size)
         self.blocked: deque[int] = deque()  # workers whose gradient waits for a place in the queue
         self.serving: tuple[Delivery, Vector] | None = None
-        self.playing = 0
+        self.playing = 0  # workers that have or want a core
+        self.crowding = 1.0  # how many times longer everything takes now, because cores are shared
         self.next_id = 0
         self._span = config.span
         self._mailboxes = config.exchange.channel == "mailbox"
@@ -98,6 +99,7 @@ class Simulation:
             self._take_core(self.seats[who])
         else:
             self._arrive(self.seats[who])
+        self._share_cores()
         return True
 
     # Workers
@@ -211,12 +213,34 @@ class Simulation:
             if seat.slot is None:
                 seat.slot = newest
 
+    # Time
+
     def _schedule(self, seconds: float, who: int, count: int) -> float:
-        """Push an event that costs `seconds` on a free core; return what it costs here and now."""
-        busy = self.playing + (self.serving is not None)
-        taken = self.profile.jittered(seconds * self.profile.contention(busy), self.config.seed, who + 1, count)
+        """Push an event that costs `seconds` on a core of its own; return what it costs as things are now."""
+        taken = self.profile.jittered(seconds * self.crowding, self.config.seed, who + 1, count)
         heapq.heappush(self.events, (self.clock_s + taken, who))
         return taken
+
+    def _share_cores(self) -> None:
+        """Stretch or shorten what is under way if more or fewer processes share the cores than before."""
+        crowding = self.profile.contention(self.playing + (self.serving is not None))
+        if crowding == self.crowding:
+            return
+        ratio, self.crowding = crowding / self.crowding, crowding
+        for place, (time_s, who) in enumerate(self.events):
+            if self._has_core(who):
+                change_s = (time_s - self.clock_s) * (ratio - 1.0)
+                self.events[place] = time_s + change_s, who
+                if who == MASTER:
+                    self.totals.master_busy_s += change_s
+        heapq.heapify(self.events)
+
+    def _has_core(self, who: int) -> bool:
+        """Return whether the next event of `who` is the end of some work, not of a wait."""
+        if who == MASTER:
+            return True
+        seat = self.seats[who]
+        return seat.delivery is not None and seat.core_s is None
 
     # Both
 

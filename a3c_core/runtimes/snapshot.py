@@ -26,6 +26,7 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
         "clock_s": s.clock_s,
         "overloaded": s.overloaded,
         "playing": s.playing,
+        "crowding": s.crowding,
         "next_id": s.next_id,
         "events": s.events,
         "blocked": list(s.blocked),
@@ -40,7 +41,7 @@ def take(simulation: Simulation) -> tuple[dict[str, Any], Arrays]:
 def restore(simulation: Simulation, numbers: dict[str, Any], arrays: Arrays) -> None:
     """Bring a fresh simulation to the state that `take` saw, but for the queue's gradients."""
     s = simulation
-    for name in ("clock_s", "overloaded", "playing", "next_id"):
+    for name in ("clock_s", "overloaded", "playing", "crowding", "next_id"):
         setattr(s, name, numbers[name])
     s.events = [(time_s, who) for time_s, who in numbers["events"]]
     s.blocked = deque(numbers["blocked"])
