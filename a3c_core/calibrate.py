@@ -105,7 +105,7 @@ def _processor() -> str:
 
 
 def _parser() -> Parser:
-    parser = Parser("a3c_core.calibrate", "Measure what things cost on this machine, for runs in virtual time.", EXAMPLES)
+    parser = Parser("a3c_core.calibrate", "Measure this machine's costs, for runs in virtual time.", EXAMPLES)
     parser.add_argument("--engine", choices=get_args(EngineName), default="compiled", help="default: compiled")
     parser.add_argument("--transport", choices=TRANSPORTS, default="shared", help="default: shared")
     parser.add_argument("--out", type=Path, default=Path("profile.yaml"), metavar="FILE", help="default: profile.yaml")

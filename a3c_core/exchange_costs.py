@@ -1,4 +1,4 @@
-"""What the exchange between a worker and the master costs on this machine: a short real run, and a master fed directly."""
+"""What the exchange between workers and master costs here, by short real runs and a master that is fed directly."""
 
 import os
 import time
@@ -26,11 +26,9 @@ class Observed(NamedTuple):
     """One real run; seconds per episode, but for the first."""
 
     start_s: float  # from hiring the workers to their being ready
-    cycle_s: float  # of the run's clock
     pull_s: float
-    wait_s: float
-    cpu_s: float  # of the workers
-    busy_s: float  # of the master
+    cpu_s: float  # of the workers' time on a core: how long they wait for one is none of their costs
+    master_s: float  # of the master's time on a core
     env_steps: float
 
 
@@ -47,23 +45,23 @@ def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seco
     config = _config(engine, transport, episodes=2)
     observe(config)  # starts the fork server and warms it up
     episodes = max(8, int(seconds / _RUNS / (worker.cycle_s(_UNTRAINED_STEPS) + 1e-4)))
-    seen = fastest_of(config.model_copy(update={"episodes": episodes}))
+    seen = cheapest_of(config.model_copy(update={"episodes": episodes}))
     work_s = worker.cycle_s(seen.env_steps)
     service_s = sum(master.values())
     return {
         **master,
         "load_s": seen.pull_s,
-        "send_s": max(0.0, seen.cycle_s - seen.wait_s - seen.pull_s - work_s),
-        "wake_s": max(0.0, seen.busy_s - worker.update_s - service_s),
+        "send_s": max(0.0, seen.cpu_s - seen.pull_s - work_s),
+        "wake_s": max(0.0, seen.master_s - worker.update_s - service_s),
         "worker_start_s": seen.start_s,
         "oversleep_s": _oversleep(),
         "resume_s": _resume_cost(config, seen, seconds) if engine == "compiled" else 0.0,
     }
 
 
-def fastest_of(config: RunConfig) -> Observed:
-    """Return the fastest of several runs: other programs can only slow them down."""
-    return min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cycle_s - observed.wait_s)
+def cheapest_of(config: RunConfig) -> Observed:
+    """Return the cheapest of several runs: other programs can only make them dearer."""
+    return min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cpu_s)
 
 
 def observe(config: RunConfig, master: Master | None = None) -> Observed:
@@ -71,16 +69,16 @@ def observe(config: RunConfig, master: Master | None = None) -> Observed:
     runtime = RealRuntime(config, load_profile("uniform"), master or new_master(config), lambda record: None)
     began_s = time.monotonic()
     runtime.start()
-    start_s = time.monotonic() - began_s
+    start_s, began_cpu_s = time.monotonic() - began_s, time.process_time()
     try:
         while runtime.step():
             pass
-        clock_s = runtime.clock_s
+        master_s = time.process_time() - began_cpu_s
     finally:
         split = runtime.stop()
     totals, episodes = runtime.ledger.totals, config.episodes
-    sums = split["pull_s"], split["wait_s"], split["cpu_s"], totals.master_busy_s, totals.env_steps
-    return Observed(start_s, clock_s / episodes, *(value / episodes for value in sums))
+    sums = split["pull_s"], split["cpu_s"], master_s, totals.env_steps
+    return Observed(start_s, *(value / episodes for value in sums))
 
 
 def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
@@ -96,7 +94,7 @@ def _resume_cost(config: RunConfig, plain: Observed, seconds: float) -> float:
     each = max(8, int(seconds / _RUNS / (_UNTRAINED_STEPS * _WAIT_S)))
     environment = config.environment.model_copy(update={"wait_s": _WAIT_S})
     crowded = {"workers": str(workers), "episodes": workers * each, "environment": environment}
-    return max(0.0, fastest_of(config.model_copy(update=crowded)).cpu_s - plain.cpu_s)
+    return max(0.0, cheapest_of(config.model_copy(update=crowded)).cpu_s - plain.cpu_s)
 
 
 def _oversleep() -> float:
@@ -114,11 +112,12 @@ def _master_costs(transport: str, update_s: float, seconds: float) -> dict[str, 
     fed = FedMaster(transport)
     service_s = fed.update_s(seconds)
     if transport == "queue":
-        read_s, publish_s = 0.0, fed.post_s()  # of RING_SLOTS gradients in a lane, only the first finds its mailbox empty
+        read_s, publish_s = 0.0, fed.post_s()
     else:
         arrays, parameters = fed.runtime.block.arrays, fed.runtime.master.parameters
         read_s, publish_s = _fastest(lambda: arrays.publish(0, parameters), 0.1), 0.0
     fed.close()
+    # of the RING_SLOTS gradients in a lane, only the first finds its mailbox empty
     receive_s = max(0.0, service_s - update_s - read_s - publish_s / RING_SLOTS)
     return {"receive_s": receive_s, "read_s": read_s, "publish_s": publish_s}
 

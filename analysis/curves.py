@@ -16,7 +16,7 @@ Column = str | Callable[[pd.DataFrame], np.ndarray]
 
 
 class Band(NamedTuple):
-    """A curve over `x` [K] with what to shade: the 95 % interval, or for fewer than 6 runs their range."""
+    """A curve over `x` [K] with what to shade: the 95 % interval, or for fewer than 8 runs their range."""
 
     x: np.ndarray
     middle: np.ndarray

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import figures, metrics, style
 from analysis.answer import answer
 from analysis.claims import Judgement, judge_all
-from analysis.statistics import Estimate
+from analysis.statistics import FEWEST_TO_RESAMPLE, Estimate
 from analysis.study import Study
 from analysis.words import count, duration, listed, number, percent, with_interval
 
@@ -178,7 +178,7 @@ def _method(study: Study) -> list[tuple[str, str]]:
     return [
         ("Score at the end", "Mean of the last tenth of a run's episodes, in pipes passed per episode."),
         ("Interval", "95 %, over runs and never over episodes: widened percentile bootstrap of the interquartile mean "
-         "from 6 runs on, Student's t below; differences and ratios are paired by seed."),
+         f"from {FEWEST_TO_RESAMPLE} runs on, Student's t below; differences and ratios are paired by seed."),
         ("Collapse", f"A score at the end below {metrics.COLLAPSE_SCORE:g} and, at some time, more than "
          f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
         ("N*", "(C + S) / S: how many workers keep the master busy, where C is a worker's time for an episode "

@@ -24,7 +24,11 @@ def cell_seconds(config: RunConfig) -> float:
     scores = np.interp(np.arange(config.episodes), _EPISODES, _SCORES)
     env_steps = float((_FIRST_STEPS + _STEPS_A_PIPE * scores).sum())
     at_once = 1 if config.runtime == "simulate" else min(cores(), config.span.start)
-    return _START_S + env_steps / _STEPS_PER_S.get(config.engine, _OTHER_STEPS_PER_S) / at_once + config.episodes * _EPISODE_S
+    return (
+        _START_S
+        + env_steps / _STEPS_PER_S.get(config.engine, _OTHER_STEPS_PER_S) / at_once
+        + config.episodes * _EPISODE_S
+    )
 
 
 def sweep_seconds(cells: Sequence[Cell], jobs: int | None) -> float:

@@ -3,26 +3,20 @@
 import csv
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import rich.console
 import rich.table
 
-from a3c_core.benchmark.feeder import EXCHANGES
-from a3c_core.calibrate import calibrate, write_profile
 from a3c_core.command_line import Parser
-from a3c_core.config import EnvironmentConfig, RunConfig
-from a3c_core.exchange_costs import FROZEN
 from a3c_core.files import write_whole
-from a3c_core.summary import RunSummary
-from a3c_core.train import train
+from experiments.comparison import Bench, Comparison, settings
 from experiments.validate_figure import draw
 
 EXAMPLES = """\
 examples:
-  python -m experiments.validate                             # about two minutes; into results/validation
-  python -m experiments.validate --quick --out /tmp/check    # a few seconds, and less certain
+  python -m experiments.validate                             # some minutes; into results/validation
+  python -m experiments.validate --quick --out /tmp/check    # half a minute, fewer settings, less certain
   python -m experiments.validate --episodes 5000             # longer runs: steadier numbers
 
 Nothing else should run meanwhile: other programs slow the real runs down, but not the virtual ones.
@@ -30,93 +24,25 @@ Nothing else should run meanwhile: other programs slow the real runs down, but n
 QUANTITIES = {  # fields of a summary: what they are called, and how they are written
     "episodes_per_s": ("episodes/s", "{:,.0f}"),
     "env_steps_per_s": ("steps/s", "{:,.0f}"),
-    "master_utilisation": ("master's utilisation", "{:.2f}"),
+    "master_utilisation": ("utilisation", "{:.2f}"),
     "staleness_mean": ("staleness", "{:.1f}"),
 }
-THROUGHPUT = "episodes_per_s"
 TOLERANCE = 0.1
-WAIT_S = 1e-4  # per env step: some milliseconds an episode, to which a sleep's own delay of some 60 µs adds little
-_PLAIN_FACTOR = 20  # episodes of the plain game take so much less time
+QUICK_EPISODES = 50
+_LEGEND = (
+    "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. Spread: how much slower than "
+    "the fastest real run, which counts, the slowest one was."
+)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One thing tried, really and virtually."""
-
-    game: str  # plain or waiting
-    transport: str
-    workers: int
-
-    def __str__(self) -> str:
-        return f"{self.game} game, {self.transport}, {self.workers} worker{'s' * (self.workers > 1)}"
-
-    def config(self, episodes: int) -> RunConfig:
-        """Return the settings of a real run; `episodes` per worker, more of the plain game."""
-        plain = self.game == "plain"
-        return RunConfig(
-            workers=str(self.workers),
-            episodes=episodes * self.workers * (_PLAIN_FACTOR if plain else 1),
-            runtime="processes",
-            environment=EnvironmentConfig(wait_s=0.0 if plain else WAIT_S),
-            exchange=EXCHANGES[self.transport],
-            learner=FROZEN,  # so that both play the same episodes, and only time can differ
-        )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What virtual time predicted, and what the real runs gave, the fastest of them first."""
-
-    setting: Setting
-    predicted: RunSummary
-    measured: list[RunSummary]
-
-    def values(self, quantity: str) -> tuple[float, float]:
-        """Return (predicted, measured)."""
-        return getattr(self.predicted, quantity), getattr(self.measured[0], quantity)
-
-    def error(self, quantity: str = THROUGHPUT) -> float:
-        """Return how far the prediction is off, relative to what was measured."""
-        predicted, measured = self.values(quantity)
-        return predicted / measured - 1.0 if measured else 0.0
-
-    @property
-    def spread(self) -> float:
-        """How much slower the slowest real run was than the fastest."""
-        return 1.0 - self.measured[-1].episodes_per_s / self.measured[0].episodes_per_s
-
-
-def settings(quick: bool = False) -> Iterator[Setting]:
-    """Yield what is tried: as many plain workers as two cores bear, and many whose game waits."""
-    for transport in ("shared", "queue"):
-        for workers in (1, 2):
-            yield Setting("plain", transport, workers)
-        for workers in (4,) if quick else (4, 10, 20, 40):
-            yield Setting("waiting", transport, workers)
-
-
-def compare(setting: Setting, episodes: int, profile: Path, runs: int) -> Comparison:
-    """Return the comparison for one setting; other programs can only slow a real run down, so the fastest counts."""
-    real = setting.config(episodes)
-    virtual = real.model_copy(update={"runtime": "simulate", "profile": str(profile)})
-    measured = sorted((train(real) for _ in range(runs)), key=lambda summary: -summary.episodes_per_s)
-    return Comparison(setting, train(virtual), measured)
-
-
-def compare_all(
-    episodes: int, seconds: float, runs: int, quick: bool, console: rich.console.Console
-) -> list[Comparison]:
-    """Calibrate this machine for each transport, then try every setting."""
+def compare_all(episodes: int, quick: bool, console: rich.console.Console) -> list[Comparison]:
+    """Try every setting, saying which one it is."""
     comparisons = []
-    with tempfile.TemporaryDirectory() as directory:
-        profiles: dict[str, Path] = {}
+    with tempfile.TemporaryDirectory() as directory, console.status("getting ready") as status:
+        bench = Bench(Path(directory), episodes, seconds=0.2 if quick else 2.0, runs=1 if quick else 3)
         for setting in settings(quick):
-            if setting.transport not in profiles:
-                profiles[setting.transport] = Path(directory) / f"{setting.transport}.yaml"
-                with console.status(f"calibrating {setting.transport}"):
-                    write_profile(calibrate("compiled", setting.transport, seconds), profiles[setting.transport])
-            with console.status(str(setting)):
-                comparisons.append(compare(setting, episodes, profiles[setting.transport], runs))
+            status.update(str(setting))
+            comparisons.append(bench.compare(setting))
     return comparisons
 
 
@@ -158,6 +84,13 @@ def closing(comparisons: list[Comparison]) -> str:
     return f"{sentence} Beyond {TOLERANCE:.0%}: {'; '.join(off)}." if off else sentence
 
 
+def markdown(comparisons: list[Comparison]) -> str:
+    """Return the table and its closing sentence as Markdown."""
+    heading, *body = table(comparisons)
+    lines = [heading, ["---"] * len(heading), *body]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", _LEGEND, "", closing(comparisons), ""])
+
+
 def write(comparisons: list[Comparison], directory: Path) -> None:
     """Write validation.csv, validation.md and validation.png into `directory`."""
     listed = list(rows(comparisons))
@@ -173,12 +106,14 @@ def write(comparisons: list[Comparison], directory: Path) -> None:
     write_whole(directory / "validation.png", lambda path: draw(comparisons, path))
 
 
-def markdown(comparisons: list[Comparison]) -> str:
-    """Return the table and its closing sentence as Markdown."""
+def print_table(comparisons: list[Comparison], console: rich.console.Console) -> None:
+    """Print the table, its legend and the closing sentence."""
     heading, *body = table(comparisons)
-    lines = [heading, ["---"] * len(heading), *body]
-    legend = "Pairs are predicted / measured; error is that of episodes/s; spread is how much slower the slowest real run was."
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", legend, "", closing(comparisons), ""])
+    printed = rich.table.Table(*heading, title="virtual time against real time", caption=_LEGEND)
+    for line in body:
+        printed.add_row(*line)
+    console.print(printed)
+    console.print(closing(comparisons), highlight=False)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -190,27 +125,20 @@ def main(arguments: list[str] | None = None) -> None:
     if options.episodes < 1:
         parser.error(f"--episodes must be at least 1, not {options.episodes}")
     console = rich.console.Console()
-    if options.quick:
-        comparisons = compare_all(min(options.episodes, 50), 0.2, 1, True, console)
-    else:
-        comparisons = compare_all(options.episodes, 2.0, 3, False, console)
+    episodes = min(options.episodes, QUICK_EPISODES) if options.quick else options.episodes
+    comparisons = compare_all(episodes, options.quick, console)
+    print_table(comparisons, console)
     try:
         write(comparisons, options.out)
     except OSError as error:
         parser.error(f"can't write to {options.out}: {error.strerror or error}")
-    heading, *body = table(comparisons)
-    printed = rich.table.Table(*heading, title="predicted / measured")
-    for line in body:
-        printed.add_row(*line)
-    console.print(printed)
-    console.print(closing(comparisons), highlight=False)
     console.print(f"Written to {options.out}.", highlight=False, soft_wrap=True)
 
 
 def _parser() -> Parser:
     parser = Parser("experiments.validate", "Compare virtual time with real time on this machine.", EXAMPLES)
     parser.add_argument("--out", type=Path, default=Path("results/validation"), help="default: results/validation")
-    parser.add_argument("--episodes", type=int, default=500, help="per worker (default: 500; of the plain game 20 x)")
+    parser.add_argument("--episodes", type=int, default=500, help="per worker, of the waiting game (default: 500)")
     parser.add_argument("--quick", action="store_true", help="short runs of few settings")
     return parser
 

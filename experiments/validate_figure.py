@@ -1,16 +1,13 @@
 """The figure of a validation: what virtual time predicted against what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from experiments.validate import Comparison
+from experiments.comparison import Comparison
 
 _PANELS = {  # quantity: (title, unit)
     "episodes_per_s": ("Throughput", "episodes/s"),
@@ -18,7 +15,7 @@ _PANELS = {  # quantity: (title, unit)
     "staleness_mean": ("Mean staleness", "updates"),
 }
 _COLOURS = {"shared": "#0072b2", "queue": "#d55e00"}
-_MARKERS = {"plain": "o", "waiting": "s"}
+_MARKERS = {"short": "o", "long": "D", "waiting": "s"}
 _BAND = 0.1
 
 
@@ -30,7 +27,7 @@ def draw(comparisons: Sequence[Comparison], path: Path) -> None:
         plot_quantity(comparisons, quantity, ax)
         ax.set(title=title, xlabel=f"measured, {unit}", ylabel=f"predicted, {unit}")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
     figure.savefig(path, format="png", dpi=150)
 
 
@@ -44,7 +41,11 @@ def plot_quantity(comparisons: Sequence[Comparison], quantity: str, ax: Axes) ->
     for comparison, (predicted, measured) in zip(comparisons, pairs, strict=True):
         setting = comparison.setting
         label = f"{setting.game} game, {setting.transport}"
-        style = {"color": _COLOURS[setting.transport], "marker": _MARKERS[setting.game], "linestyle": "none"}
+        style: dict[str, Any] = {
+            "color": _COLOURS[setting.transport],
+            "marker": _MARKERS[setting.game],
+            "linestyle": "none",
+        }
         ax.plot(measured, predicted, label=None if label in seen else label, **style)
         ax.annotate(str(setting.workers), (measured, predicted), xytext=(5, -9), textcoords="offset points", fontsize=8)
         seen.add(label)

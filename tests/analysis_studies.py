@@ -1,13 +1,20 @@
-"""Studies to test the analysis on: real small sweeps as the sweep runner lays them out, and tables made up for a verdict."""
+"""Studies to test the analysis on: small real sweeps as the sweep runner lays them out, and made-up tables."""
 
 import itertools
 import json
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from a3c_core.config import RunConfig
 from a3c_core.files import write_json
+from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import train
+from analysis.study import Study, schedule_label, variant_label
 
 REPORT_EXCHANGE = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -62,3 +69,59 @@ def _nested(settings: dict[str, Any]) -> dict[str, Any]:
         else:
             section[last] = value
     return nested
+
+
+TINY_AXES: dict[str, list[Any]] = {"workers": ["4", "10", "20", "6->12", "10->32"], "seed": [0, 1]}
+
+
+def make_tiny(directory: Path) -> Path:
+    """Run a study of all kinds of schedules that takes seconds; its dynamic ones do grow."""
+    schedule = {"first_s": 0.4, "further_s": 0.01, "window": 20, "spacing": 20}
+    return make(directory / "tiny", TINY_AXES, episodes=300, schedule=schedule)
+
+
+_NUMBERS = {
+    "final_score": 50.0,
+    "mean_score": 20.0,
+    "held_share": 1.0,
+    "clock_s": 36_000.0,
+    "steps_per_s": 500.0,
+    "load_start": 0.5,
+    "load_end": 0.05,
+    "play_share_start": 0.73,
+    "service_share_start": 0.07,
+    "collapsed": False,
+}
+
+
+def made_up(schedules: dict[str, dict[str, Any]], seeds: int = 10, noise: float = 0.002, **axis: Any) -> Study:
+    """Return a study with made-up runs: {worker count: {column: value}}, with luck that seeds share and own noise."""
+    rows = []
+    for text, numbers in schedules.items():
+        span = parse_workers(text, ScheduleConfig())
+        for seed in range(seeds):
+            generator = np.random.default_rng([seed, span.start, span.end, zlib.crc32(str(axis).encode())])
+            luck = np.exp(0.02 * np.random.default_rng(seed).normal())
+            row: dict[str, Any] = {
+                "cell": f"workers={text},seed={seed}",
+                "schedule": schedule_label(span, {}),
+                "start": span.start,
+                "end": span.end,
+                "dynamic": span.start != span.end,
+                "adaptive": span.auto,
+                "tint": -1,
+                "variant": variant_label(axis),
+                "seed": seed,
+                "planned": 100_000,
+                "status": "finished",
+                "entropy_coefficient": axis.get("learner.entropy_coefficient", 0.0),
+            }
+            for name, value in {**_NUMBERS, **numbers}.items():
+                row[name] = value if isinstance(value, bool) else value * luck * np.exp(noise * generator.normal())
+            rows.append(row)
+    return Study("made-up", "?", {}, pd.DataFrame(rows), pd.DataFrame({"cell": []}))
+
+
+def joined(*studies: Study) -> Study:
+    """Return the runs of several made-up studies as one."""
+    return replace(studies[0], runs=pd.concat([study.runs for study in studies], ignore_index=True))

@@ -139,7 +139,8 @@ def test_auto_lets_workers_go():
     def look(run, record):
         runtime = run.runtime
         alive.add(runtime.alive)
-        runtime.ledger.totals.master_busy_s += 0.0 if record.episode < 600 else 1.0  # as if the master were swamped
+        totals = runtime.ledger.totals
+        totals.master_busy_s = 0.0 if record.episode < 600 else totals.master_busy_s + 1.0  # as if idle, then swamped
 
     schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}
     summary, records = collect(config_of(workers="auto", episodes=1500, schedule=schedule), on_episode=look)

@@ -30,7 +30,7 @@ class Feeder:
     def __init__(self, arrays: SharedArrays, lanes: int, pipes: bool):
         self._arrays = arrays
         self._message = Message(0, 62, 0.0, 0.0, ends_episode=1, steps=62)  # an untrained bird's episode
-        self._gradient = np.random.default_rng(_SEED).normal(size=arrays.gradients.shape[-1]).astype(np.float32)
+        self._gradient = np.random.default_rng(_SEED).standard_normal(arrays.gradients.shape[-1], np.float32)
         arrays.gradients[...] = self._gradient
         arrays.messages[...] = self._message
         self._gradient_ends: list[Connection] = []

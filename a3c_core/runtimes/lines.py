@@ -22,6 +22,7 @@ from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, MAILED, RING_SLOT
 from a3c_core.worker import Episode, Work
 
 _WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
+_FITS_BYTES = 12_000  # a gradient that any pipe holds whole
 
 
 class Stopped(Exception):
@@ -126,9 +127,16 @@ class QueueLine(SharedLine):
         return self._version
 
     def _hand_over(self, message: Message, gradient: Vector) -> None:
-        self._lane["sent"] += 1  # first: a large gradient only fits through the pipe while the master reads
+        if gradient.nbytes <= _FITS_BYTES:
+            self._gradients.send((message, gradient))  # first, so that the master finds it when it comes
+            self._announce()
+        else:
+            self._announce()  # first: it only fits through the pipe while the master reads
+            self._gradients.send((message, gradient))
+
+    def _announce(self) -> None:
+        self._lane["sent"] += 1
         self._ring()
-        self._gradients.send((message, gradient))
 
 
 class HogwildLine(SharedLine):

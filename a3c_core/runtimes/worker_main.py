@@ -43,7 +43,8 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
     worker = Worker(lane, config.seed, engine, episode)
     line = _line(config, lane, arrays, ends)
     line.announce()
-    started_s, core_s = 0.0, time.thread_time()
+    cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
+    started_s, began_cpu_s = 0.0, cpu_clock()
     try:
         while True:
             if not worker.in_episode:
@@ -57,7 +58,7 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
             _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
             line.deliver(work, version, started_s)
     except Stopped:
-        arrays.lanes[lane]["cpu_s"] += time.thread_time() - core_s
+        arrays.lanes[lane]["cpu_s"] += cpu_clock() - began_cpu_s
 
 
 def _await_game(seconds: float) -> None:

@@ -1,0 +1,137 @@
+"""Figures: every one draws on real runs, has a sentence that reads it, and speaks the one visual language."""
+
+import matplotlib
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from analysis import answer, figures, style
+from analysis.load import load_study
+from analysis.study import Schedule
+from tests.analysis_studies import make, make_tiny
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return load_study(make_tiny(tmp_path_factory.mktemp("results")))
+
+
+@pytest.fixture(scope="module")
+def capacity(tmp_path_factory):
+    """A study over workers and the cost of an update."""
+    axes = {"update_s": [0.002, 0.06], "workers": ["2", "12"], "seed": [0, 1]}
+    return load_study(make(tmp_path_factory.mktemp("results") / "capacity", axes, episodes=300))
+
+
+@pytest.fixture(scope="module")
+def remedies(tmp_path_factory):
+    """A study that compares settings with one worker count."""
+    axes = {"exchange.queue": ["unbounded", "bounded", "dropping"], "workers": ["30"], "seed": [0, 1]}
+    return load_study(make(tmp_path_factory.mktemp("results") / "remedies", axes, episodes=300))
+
+
+def names(study):
+    return [entry.name for entry in figures.catalogue(study)]
+
+
+def test_the_reports_figures_come_first_and_under_their_numbers(study):
+    assert names(study)[:4] == ["1_fixed_workers", "2_6to12", "4_10to32", "workers_alive"]
+
+
+def test_each_kind_of_study_has_its_own_main_figure(study, capacity, remedies):
+    assert "plot_fixed_score" in str(figures.main_figure(study).panels)
+    assert "plot_collapse_map" in str(figures.main_figure(capacity).panels)
+    assert "plot_settings" in str(figures.main_figure(remedies).panels)
+    assert "collapse_map" not in names(study) + names(remedies)
+    assert "1_fixed_workers" not in names(remedies)
+
+
+@pytest.mark.parametrize("kind", ["study", "capacity", "remedies"])
+def test_every_figure_draws_and_says_something(kind, request):
+    data = request.getfixturevalue(kind)
+    for entry in [figures.main_figure(data), *figures.catalogue(data)]:
+        with style.paper():
+            figure = style.draw(entry.part(data), list(entry.panels))
+        assert len(figure.axes) == len(entry.panels)
+        for ax in figure.axes:
+            assert ax.get_title(loc="left"), entry.name
+            assert ax.get_xlabel(), entry.name
+            assert ax.lines or ax.collections or ax.patches, entry.name
+        says = entry.says(data)
+        assert says[0].isupper() or says[0].isdigit() or says.startswith(tuple(data.variants)), says
+        assert says.endswith(".")
+        assert "nan" not in says
+        assert "unknown" not in says
+
+
+@pytest.mark.parametrize("kind", ["study", "capacity", "remedies"])
+def test_the_answer_is_two_sentences(kind, request):
+    text = answer.answer(request.getfixturevalue(kind))
+    assert text.endswith(".")
+    assert text.count(". ") == 1, text
+
+
+def test_settings_are_told_apart_where_they_are_compared(remedies):
+    shown = remedies.shown.schedules()
+    assert [schedule.title for schedule in shown] == ["queue unbounded", "queue bounded", "queue dropping"]
+    assert len({style.tone(schedule) for schedule in shown}) == 3
+
+
+def grey(colour):
+    red, green, blue = to_rgb(colour)
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def test_colours_keep_their_order_in_grey():
+    shades = [grey(style.colour(workers)) for workers in (1, 2, 4, 6, 10, 12, 20, 32, 40)]
+    assert shades == sorted(shades)
+    assert min(after - before for before, after in zip(shades, shades[1:], strict=False)) > 0.005
+    assert grey(style.colour(40)) < 0.75  # still seen on white
+
+
+def test_dynamic_schedules_are_dashed_and_markers_differ():
+    fixed, dynamic = Schedule("20", 20, 20), Schedule("10→20", 10, 20)
+    assert style.line(fixed)["linestyle"] == "solid"
+    assert style.line(dynamic)["linestyle"] != "solid"
+    assert style.line(fixed)["color"] == style.line(dynamic)["color"]
+    assert len({style.marker(workers) for workers in (4, 10, 20, 40)}) == 4
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_images_are_the_same_bytes_whatever_the_users_settings(study, kind):
+    entry = figures.by_name(study, "queue")
+
+    def drawn():
+        with style.paper():
+            return style.image(style.draw(entry.part(study), list(entry.panels)), kind)
+
+    first = drawn()
+    with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30}):
+        assert drawn() == first
+    for trace in (b"matplotlib.org", b"Software", b"<dc:date>"):
+        assert trace not in first
+
+
+def test_an_unknown_figure_is_named_with_those_there_are(study):
+    with pytest.raises(KeyError, match="1_fixed_workers"):
+        figures.by_name(study, "nonsense")
+
+
+def test_a_planned_schedule_without_runs_is_a_gap(study):
+    lost = study.runs["schedule"] == "6→12"
+    study.runs.loc[lost, "status"], backup = "failed", study.runs["status"].copy()
+    try:
+        partly = figures.Study(study.name, study.question, study.axes, study.runs.copy(), study.curves)
+    finally:
+        study.runs["status"] = backup
+    assert "2_6to12" not in names(partly)
+    assert figures.gaps(partly) == ["6→12: not drawn, because none of its runs is done."]
+
+
+def test_panels_return_their_axes(study):
+    from analysis import figures_report, figures_why
+
+    with style.paper():
+        for panel in (figures_report.plot_fixed_score, figures_report.plot_bearing, figures_why.plot_load):
+            ax = Figure().add_subplot()
+            assert panel(study, ax) is ax
