@@ -13,11 +13,11 @@ mean, 2,000 to 3,000 draws each of normal, lognormal, t, bimodal and gamma popul
 | 20 | 0.94 | 0.95 | 0.95 to 0.96 | 0.94 to 0.95 |
 
 The plain percentile bootstrap, rliable's, is too narrow for few runs, since it knows nothing of Student's t.
-Percentiles as far out as the t distribution says (Hesterberg 2015, What teachers should know about the bootstrap) are
-too wide here, since a resample's interquartile mean varies more than the sample's. Halfway between the two is right
-from 8 runs on. Below 8 resampling can't help much, because it never leaves the range of the data; there it is
-Student's t for a trimmed mean (Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal data give equal
-intervals.
+Percentiles as far out as the t distribution says (Hesterberg 2015, What teachers should know about the bootstrap)
+are too wide here, since a resample's interquartile mean varies more than the sample's. Halfway between the two is
+right from 8 runs on. Below 8 resampling can't help much, because it never leaves the range of the data; there it is
+Student's t for a trimmed mean (Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal
+data give equal intervals.
 """
 
 from collections.abc import Callable
