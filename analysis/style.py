@@ -214,6 +214,7 @@ def image(figure: Figure, kind: str, dpi: int = 150) -> bytes:
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
+    figure.set_layout_engine("none")  # it is laid out: the next image need not do it again
     return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 

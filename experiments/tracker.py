@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Wishes:
 
 def main() -> None:
     """Track the study that the command line names."""
-    os.nice(_PRIORITY)
+    _give_way()
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print is not for the sweep
 
@@ -56,6 +57,13 @@ def main() -> None:
     wishes.begin.wait()
     with lock_file(study / "cells" / ".tracking.lock", _LOCK_PATIENCE_S):
         _follow(lambda: Tracker(client, uri, study), wishes, tell)
+
+
+def _give_way() -> None:
+    """Take a low priority. Where Linux groups processes by session, a process's own counts within its group only."""
+    os.nice(_PRIORITY)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_PRIORITY))
 
 
 def _follow(make_tracker: Callable[[], Tracker], wishes: Wishes, tell: Callable[[Message], None]) -> None:

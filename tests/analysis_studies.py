@@ -29,8 +29,11 @@ def plan(directory: Path, axes: dict[str, list[Any]], **fixed: Any) -> list[dict
         cell_id = ",".join(f"{name}={value}".replace("->", "to") for name, value in settings.items())
         cells.append({"id": cell_id, "settings": settings, "config": config.model_dump(mode="json")})
     question = "How many asynchronous workers can one learner bear, and why?"
-    plan = {"name": directory.name, "question": question, "grid": "report.yaml", "axes": axes, "cells": cells}
-    write_json(directory / "study.json", plan)
+    varied = {name: values for name, values in axes.items() if name != "seed"}
+    write_json(
+        directory / "study.json",
+        {"name": directory.name, "question": question, "grid": {}, "axes": varied, "cells": cells},
+    )
     return cells
 
 

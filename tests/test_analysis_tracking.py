@@ -6,9 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from analysis import report, tracking
+from analysis import figures, report, tracking
 from analysis.load import load_study
 from analysis.study import StudyError
 from tests.analysis_studies import make_tiny
@@ -75,16 +76,19 @@ def mlflow(tiny, monkeypatch):
 
 
 def test_the_study_from_mlflow_is_the_one_from_the_folder(tiny, mlflow, tmp_path):
-    out = tmp_path / "out"
-    assert report.main(["--experiment", "tiny", "--out", str(out)]) == 0
-    assert report.main([str(tiny)]) == 0
-    for name in ("schedules", "comparisons", "claims", "runs"):
-        table = f"tables/{name}.csv"
-        assert (out / table).read_bytes() == (tiny / table).read_bytes()
-    assert not (out / "cells").exists()
-    study = load_study(out)
-    assert study.question == "Why?"
-    assert report.main(["--experiment", "tiny", "--out", str(out)]) == 0  # again, over its own
+    tracking.fetch("tiny", None, tmp_path)
+    assert not (tmp_path / "cells").exists()
+    fetched, local = load_study(tmp_path), load_study(tiny)
+    pd.testing.assert_frame_equal(fetched.runs, local.runs)
+    pd.testing.assert_frame_equal(fetched.curves, local.curves)
+    assert fetched.question == "Why?"
+    tracking.fetch("tiny", None, tmp_path)  # again, over its own
+
+
+def test_the_command_goes_on_to_the_page(mlflow, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "catalogue", lambda study: [])
+    assert report.main(["--experiment", "tiny", "--out", str(tmp_path)]) == 0
+    assert "Why?" in (tmp_path / "index.html").read_text()
 
 
 def test_runs_that_have_not_ended_are_shown_as_such(tiny, mlflow, tmp_path):

@@ -15,6 +15,7 @@ examples:
   python -m a3c_core.benchmark env --json bench.json    # keep the numbers as well
   python -m a3c_core.benchmark engine                   # play, gradient and update of every engine, in a minute
   python -m a3c_core.benchmark engine --seconds 20      # so long that the report's engine, too, plays 5,000 steps
+  python -m a3c_core.benchmark runtime                  # whole runs with real workers, in some minutes
 
 Each row is measured in the same run, so its last ratio holds on other machines better than its absolute rate does.
 """
@@ -23,13 +24,14 @@ Each row is measured in the same run, so its last ratio holds on other machines 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m a3c_core.benchmark",
-        description="Measure how fast the parts are on this machine, on one core.",
+        description="Measure how fast the parts are on this machine.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
     _add(subcommands, "engine", "steps per second: play, gradient, both, and all with Adam's update, for each engine")
+    _add(subcommands, "runtime", "steps per second of whole runs: runtimes, transports, engines; memory and start-up")
     return parser
 
 
@@ -66,6 +68,10 @@ def _measurement(name: str) -> "Callable[[float], Results]":
         from a3c_core.benchmark.engine import measure_engine
 
         return measure_engine
+    if name == "runtime":
+        from a3c_core.benchmark.runtime import measure_runtime
+
+        return measure_runtime
     from a3c_core.benchmark.env import measure_env
 
     return measure_env

@@ -5,7 +5,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import rich.console
@@ -23,6 +23,22 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """Something else that was measured."""
+
+    name: str
+    value: float
+    unit: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:,.4g} {self.unit}".rstrip()
+            if self.value < 1000
+            else f"{self.value:,.0f} {self.unit}".rstrip()
+        )
+
+
+@dataclass(frozen=True)
 class Results:
     """The rows of one benchmark; `unit` says what is counted, and ratios are to the row that `reference` names.
 
@@ -33,6 +49,8 @@ class Results:
     unit: str
     reference: str
     rows: list[Row]
+    facts: list[Fact] = field(default_factory=list)
+    where: str = "one core"
 
     def ratio(self, row: Row) -> float | None:
         """Return how many times faster than the reference `row` is; None if either is missing."""
@@ -54,7 +72,7 @@ def per_second(play: Callable[[int], object], chunk: int, seconds: float) -> flo
 
 def print_table(results: Results) -> None:
     """Print the rows, each with its ratio to the reference."""
-    table = rich.table.Table("what", title=f"{results.benchmark}: {results.unit} per second, one core")
+    table = rich.table.Table("what", title=f"{results.benchmark}: {results.unit} per second, {results.where}")
     table.add_column(f"{results.unit}/s", justify="right")
     table.add_column(f"x {results.reference}", justify="right")
     table.add_column("note", overflow="fold")
@@ -62,7 +80,10 @@ def print_table(results: Results) -> None:
         ratio = results.ratio(row)
         rate = "-" if row.per_second is None else f"{row.per_second:,.0f}"
         table.add_row(row.name, rate, "-" if ratio is None else f"{ratio:,.1f}", row.note)
-    rich.console.Console().print(table)
+    console = rich.console.Console()
+    console.print(table)
+    for fact in results.facts:
+        console.print(f"{fact.name}: {fact}", highlight=False)
 
 
 def write_json(results: Results, path: Path) -> None:
@@ -72,6 +93,7 @@ def write_json(results: Results, path: Path) -> None:
         for row in results.rows
     ]
     machine = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    facts = [{"name": fact.name, "value": fact.value, "unit": fact.unit} for fact in results.facts]
     content = {"benchmark": results.benchmark, "unit": results.unit, "reference": results.reference}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**content, **machine, "rows": rows}, indent=2) + "\n")
+    path.write_text(json.dumps({**content, **machine, "rows": rows, "facts": facts}, indent=2) + "\n")

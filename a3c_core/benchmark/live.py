@@ -1,0 +1,87 @@
+"""Short runs with real workers, watched while they play: rates, memory and start-up."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from a3c_core.config import RunConfig
+from a3c_core.costs import load_profile
+from a3c_core.engines import make_engine
+from a3c_core.master import new_master
+from a3c_core.models import MODELS
+from a3c_core.parameters import Vector
+from a3c_core.runtimes.real import RealRuntime
+from a3c_core.runtimes.simulate import Simulation
+
+_WARM_UP = 0.3  # of the time given: while everyone is in the first episode, few finish one
+
+
+class Seen(NamedTuple):
+    """What a run was seen to do. Its rates are per real second."""
+
+    env_steps_per_s: float
+    episodes_per_s: float
+    updates_per_s: float
+    start_s: float = 0.0  # from hiring the first worker to all being ready
+    worker_bytes: float | None = None  # a worker's memory, with what it shares divided fairly; None if not known
+
+
+def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: int = 1) -> Seen:
+    """Return what a real run does within `seconds`, or longer if there are not `episodes` by then."""
+    master = new_master(config)
+    master.parameters[:] = parameters
+    runtime = RealRuntime(config, load_profile("uniform"), master, lambda record: None)
+    began_s = time.monotonic()
+    runtime.start()
+    start_s = time.monotonic() - began_s
+    try:
+        seen = _watch(runtime, seconds, episodes)
+        worker_bytes = _memory([getattr(hand.body, "pid", None) for hand in runtime.crew.hands.values()])
+    finally:
+        runtime.stop()
+    return seen._replace(start_s=start_s, worker_bytes=worker_bytes)
+
+
+def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen:
+    """Return what a run in virtual time does within `seconds` of real time."""
+    master = new_master(config)
+    master.parameters[:] = parameters
+    engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+    simulation = Simulation(config, load_profile(config.profile), engine, master, lambda record: None)
+    simulation.start()
+    return _watch(simulation, seconds)
+
+
+def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1) -> Seen:
+    _run_on(runtime, seconds * _WARM_UP, 0)
+    before, began_s = _counts(runtime), time.monotonic()
+    _run_on(runtime, seconds, runtime.ledger.episodes + episodes)
+    taken_s = time.monotonic() - began_s
+    return Seen(*((_counts(runtime) - before) / taken_s).tolist())
+
+
+def _run_on(runtime: RealRuntime | Simulation, seconds: float, episodes: int) -> None:
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s or runtime.ledger.episodes < episodes:
+        runtime.step()
+
+
+def _counts(runtime: RealRuntime | Simulation) -> np.ndarray:
+    totals = runtime.ledger.totals
+    return np.array([totals.env_steps, runtime.ledger.episodes, totals.applied], float)
+
+
+def _memory(pids: list[int | None]) -> float | None:
+    """Return the median proportional set size of processes, in bytes, where the system tells it."""
+    sizes = [size for pid in pids if pid is not None and (size := _proportional_bytes(pid)) is not None]
+    return float(np.median(sizes)) if sizes else None
+
+
+def _proportional_bytes(pid: int) -> int | None:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), None)
