@@ -5,8 +5,7 @@ that the A3C paper shares among its workers (decay 0.99, epsilon 0.1 inside the 
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,7 @@ _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _NEGLIGIBLE = np.float32(1e-30)
 
 
-@dataclass(frozen=True)
-class UpdateResult:
+class UpdateResult(NamedTuple):
     """What became of one gradient."""
 
     applied: bool  # False: it was not finite, and the parameters are untouched

@@ -84,8 +84,8 @@ class Run(ABC):
         """Bring the records and everything else that the run needs to disk."""
         if self._directory is None:
             return
-        self._writer.flush()
         numbers, arrays = self._state()
+        self._writer.flush()
         checkpoints.save(
             self._directory / "checkpoints",
             self._config.model,
@@ -197,7 +197,7 @@ class RealRun(Run):
         return self.runtime.stop()
 
     def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
-        self.runtime.take_parameters()
+        self.runtime.settle()
         return snapshot.take_real(self.runtime), {}
 
     def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:

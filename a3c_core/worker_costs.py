@@ -1,6 +1,7 @@
 """What a worker's play and gradient cost on this machine, by the time that rollouts of several lengths take."""
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ def worker_costs(name: EngineName, seconds: float) -> dict[str, float]:
     """Return step_s, gradient_step_s, gradient_call_s and reset_s of an engine, spending about `seconds` on them."""
     lengths = LENGTHS[name]
     parameters = _parameters(max(lengths))
+    _time_length(name, parameters, lengths[0], 0.0)  # loads and compiles what all lengths share
     timings = [_time_length(name, parameters, length, seconds / len(lengths)) for length in lengths]
     reset_s = _time_reset(_engine(name, max(lengths)))
     return {**fit_costs(timings, reset_s), "reset_s": reset_s}
@@ -76,17 +78,20 @@ def _time_length(name: EngineName, parameters: Vector, length: int, seconds: flo
     """Return the timing of rollouts that are cut at `length` env steps."""
     engine = _engine(name, length)
     engine.sample_times = True
+    clock = time.process_time if name == "compiled" else time.perf_counter  # a GPU's time is no time on a core
     worker = Worker(0, _SEED, engine)
     for _ in range(3):  # compile, trace and fill caches
         worker.work(parameters)
-    looks = [_time_look(worker, engine, parameters, seconds / _LOOKS) for _ in range(_LOOKS)]
+    looks = [_time_look(worker, engine, parameters, seconds / _LOOKS, clock) for _ in range(_LOOKS)]
     return min(looks, key=lambda timing: timing.seconds / (timing.env_steps + 1))
 
 
-def _time_look(worker: Worker, engine: Engine, parameters: Vector, seconds: float) -> Timing:
+def _time_look(
+    worker: Worker, engine: Engine, parameters: Vector, seconds: float, clock: Callable[[], float]
+) -> Timing:
     rollouts = env_steps = 0
-    began_s = time.perf_counter()
-    while (taken_s := time.perf_counter() - began_s) < seconds or not rollouts:
+    began_s = clock()
+    while (taken_s := clock() - began_s) < seconds or not rollouts:
         env_steps += worker.work(parameters).rollout.env_steps
         rollouts += 1
     return Timing(env_steps / rollouts, taken_s / rollouts, engine.play_share)

@@ -148,7 +148,9 @@ def _settings_figures(study: Study) -> list[Entry]:
 def _maps_collapse(study: Study) -> bool:
     """Return whether worker counts and the cost of an update vary, and nothing else."""
     fixed = study.done[~study.done["dynamic"]]
-    others = [name for name in study.axes if name not in ("workers", "update_s", "seed") and not name.startswith("schedule.")]
+    others = [
+        name for name in study.axes if name not in ("workers", "update_s", "seed") and not name.startswith("schedule.")
+    ]
     return not others and "update_s" in study.axes and fixed["update_s"].nunique() > 1 and fixed["end"].nunique() > 1
 
 

@@ -52,7 +52,7 @@ def render(study: Study, tables: dict[str, pd.DataFrame], command: str, on_figur
         else [],
         files=list(tables),
         method=_method(study),
-        commands={"rebuild": command, "rerun": f"python run_sweep.py --grid {study.name}"},
+        commands={"rebuild": command, "rerun": rerun_command(study)},
         commits=_commits(study),
     )
 
@@ -68,6 +68,15 @@ def facts(study: Study) -> str:
     if crowded:
         parts.append(f"{count(crowded, 'run')} with more processes than cores")
     return " · ".join(parts)
+
+
+def rerun_command(study: Study) -> str:
+    """Return what runs the study again: its name holds the settings that the command line changed."""
+    grid, _, changes = study.name.partition("+")
+    settings = [f"--set {change}" for change in changes.split(",") if change]
+    seeds = sorted(set(study.runs["seed"]))
+    chosen = str(len(seeds)) if seeds == list(range(len(seeds))) else ",".join(map(str, seeds))
+    return " ".join(["python run_sweep.py", f"--grid {grid}", *settings, f"--seeds {chosen}"])
 
 
 def _drawn(study: Study, entry: figures.Entry, on_figure: OnFigure) -> Drawn:

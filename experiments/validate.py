@@ -1,6 +1,7 @@
 """Virtual time against real time on this machine: `python -m experiments.validate --help`."""
 
 import csv
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ QUANTITIES = {  # fields of a summary: what they are called, and how they are wr
 }
 TOLERANCE = 0.1
 QUICK_EPISODES = 50
+_PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 _LEGEND = (
     "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. Spread: how much slower than "
     "the fastest real run, which counts, the slowest one was."
@@ -113,7 +115,7 @@ def print_table(comparisons: list[Comparison], console: rich.console.Console) ->
     for line in body:
         printed.add_row(*line)
     console.print(printed)
-    console.print(closing(comparisons), highlight=False)
+    console.print(closing(comparisons), highlight=False, soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -124,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"{options.out} is a file: --out needs a directory")
     if options.episodes < 1:
         parser.error(f"--episodes must be at least 1, not {options.episodes}")
-    console = rich.console.Console()
+    console = rich.console.Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     episodes = min(options.episodes, QUICK_EPISODES) if options.quick else options.episodes
     comparisons = compare_all(episodes, options.quick, console)
     print_table(comparisons, console)

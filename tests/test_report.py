@@ -90,6 +90,7 @@ def test_the_page_answers_first_and_judges_every_claim(built):
     assert re.search(r"not made to judge claims \d, \d and \d", text)
     assert "What would decide it" in text
     assert "python -m analysis.report results/tiny" in text
+    assert "python run_sweep.py --grid tiny --seeds 2" in text
     assert "10 of 10 runs done" in text
 
 

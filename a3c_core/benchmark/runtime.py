@@ -18,7 +18,7 @@ REFERENCE = "row named in brackets"
 _FROZEN = LearnerConfig(learning_rate=1e-30)  # all updates are made, but episodes keep their length
 _EVERY_STEP = LearnerConfig(learning_rate=1e-30, t_max=1, update_every="t_max", standardise=False)
 _ENDLESS = 10**9  # episodes
-_LOOKS = 3  # of which the fastest counts
+_LOOKS = 5  # of which the fastest counts
 _ENGINE_WORKERS = 10
 _ENGINE_S = 5.0  # the least time for engines that play a hundred steps a second
 

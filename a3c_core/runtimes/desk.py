@@ -34,14 +34,17 @@ class Desk:
 
     # Waiting
 
-    def sleep(self, limit_s: float) -> None:
-        """Block until a worker has something to say or dies, or the limit has passed."""
+    def wait(self, limit_s: float) -> NDArray[np.intp]:
+        """Block until a worker has something to say or dies, or the limit has passed; return the lanes with messages."""
         self._own["asleep"] = 1
-        if not self.pending().size:  # what came just before would not have rung
+        pending = self.pending()
+        if not pending.size:  # what came just before would not have rung
             self.busy_s += time.monotonic() - self._awake_since_s
             self._crew.wait(limit_s)
             self._awake_since_s = time.monotonic()
+            pending = self.pending()
         self._own["asleep"] = 0
+        return pending
 
     def count_busy(self) -> float:
         """Return the seconds that the master has been awake since the last call."""
@@ -66,14 +69,13 @@ class Desk:
         """Return whether `lane` holds a message."""
         return bool(self._sent[lane] > self._taken[lane])
 
-    def oldest(self, pending: NDArray[np.intp]) -> int:
-        """Return the lane whose message was ready first; those in pipes can't be seen, and take turns."""
-        if pending.size == 1:
-            return int(pending[0])
-        taken = self._taken[pending]
-        if self._transport == "queue":
-            return int(pending[taken.argmin()])
-        return int(pending[self._finished_s[pending, taken % RING_SLOTS].argmin()])
+    def oldest_first(self, pending: NDArray[np.intp]) -> list[int]:
+        """Return lanes that hold messages, longest waiting first; those in pipes can't be seen, and take turns."""
+        if pending.size > 1:
+            taken = self._taken[pending]
+            waiting_since = taken if self._transport == "queue" else self._finished_s[pending, taken % RING_SLOTS]
+            pending = pending[waiting_since.argsort(kind="stable")]
+        return pending.tolist()
 
     def receive(self, lane: int) -> tuple[Message, Vector] | None:
         """Return the next (message, gradient) of a lane, or None if it was lost with its worker.

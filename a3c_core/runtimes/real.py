@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,30 @@ from a3c_core.runtimes.shared_memory import GRANTED, Layout, Message, SharedBloc
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
 _LOOK_S = 0.1  # between two looks at the crew
+_WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
 _AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
+
+
+class Arrival(NamedTuple):
+    """A message that was taken over, and what it found."""
+
+    lane: int
+    generation: int  # of the lane's worker
+    message: Message
+    queue_length: int
+
+
+class Dealt(NamedTuple):
+    """What became of an arrival, still to be written up."""
+
+    arrival: Arrival
+    status: Status
+    clock_s: float
+    busy_s: float  # that the master had worked by then
+    alive: int
+    version: int
+    staleness: int
+    gradient_norm: float
 
 
 class RunFailed(Exception):
@@ -60,6 +84,8 @@ class RealRuntime:
         self._tickets = 0  # episodes that nobody has been granted
         self._leaving: set[int] = set()  # lanes whose workers were told to go
         self._queue = GradientQueue(master.parameters.size)
+        self._dealt: list[Dealt] = []
+        self._busy_s = 0.0  # that the master has worked
         self._capacity = config.exchange.queue_size if config.exchange.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
@@ -68,13 +94,18 @@ class RealRuntime:
         """Seconds since the run began, interruptions left out."""
         return self.elapsed_s + time.monotonic() - self._started_s
 
+    @property
+    def waiting(self) -> int:
+        """Gradients that wait for the master."""
+        return len(self._queue)
+
     def start(self) -> None:
         """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
         self.open(Crew(self.config, self.block))
         for lane in range(self.config.span.start):
             self._hire(lane)
         while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
-            self.desk.sleep(_LOOK_S)
+            self.desk.wait(_LOOK_S)
             self._replace_lost()
         self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
@@ -83,6 +114,7 @@ class RealRuntime:
         """Make ready for gradients that `crew` will send."""
         self.crew, self.desk = crew, Desk(self.config, self._arrays, crew)
         self._arrived = list(self.recorded)
+        self._busy_s = self.ledger.totals.master_busy_s
         self._tickets = self.config.episodes - sum(self.recorded)
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
@@ -95,8 +127,10 @@ class RealRuntime:
 
     def step(self) -> bool:
         """Do what there is to do, or wait for it; return whether the run goes on."""
-        if self.ledger.episodes >= self.config.episodes or self.overloaded:
-            return False
+        if self.ledger.episodes + len(self._dealt) >= self.config.episodes or self.overloaded:
+            self.settle()
+            if self.ledger.episodes >= self.config.episodes or self.overloaded:
+                return False
         self._collect()
         if len(self._queue):
             self._serve()
@@ -104,21 +138,25 @@ class RealRuntime:
             self._looked_s = time.monotonic()
             self._replace_lost()
             self._grant()
+            self.settle()
         return True
 
     def stop(self) -> dict[str, float]:
         """Dismiss the crew, take the last parameters, and return where the workers' time went, in seconds."""
         self.crew.close()
         while len(self._queue):  # of an overloaded or interrupted run
-            (delivery, _), _ = self._queue.popleft()
-            self._enter(delivery, "dropped")
-        self.take_parameters()
+            arrival, _ = self._queue.popleft()
+            self._note(arrival, "dropped")
+        self.settle()
         split = {name: float(self._lanes[name].sum()) for name in TIME_SPLIT}
         self.block.close()
         return split
 
-    def take_parameters(self) -> None:
-        """Bring the master up to date where the workers update the parameters themselves."""
+    def settle(self) -> None:
+        """Write up what was dealt with, and bring the master up to date where workers update the parameters."""
+        dealt, self._dealt = self._dealt, []
+        for one in dealt:
+            self._write_up(one)
         if self._hogwild:
             self.master.parameters[:] = self._arrays.parameters[0]
             self.master.optimizer.slots[:] = self._arrays.slots
@@ -129,12 +167,10 @@ class RealRuntime:
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         desk, queue = self.desk, self._queue
-        pending = desk.pending()
-        if not pending.size and not len(queue):
-            desk.sleep(_LOOK_S)
-            pending = desk.pending()
+        pending = desk.pending() if len(queue) else desk.wait(_LOOK_S)
         while pending.size and len(queue) < self._capacity:
-            self._accept(desk.oldest(pending))
+            for lane in desk.oldest_first(pending)[: self._capacity - len(queue)]:
+                self._accept(lane)
             pending = desk.pending()
         desk.show_room(self._capacity - len(queue))
 
@@ -150,59 +186,84 @@ class RealRuntime:
 
     def _take_over(self, lane: int, message: Message, gradient: Vector) -> None:
         self.crew.hands[lane].heard_s = message.finished_s
-        totals, exchange = self.ledger.totals, self.config.exchange
-        delivery = self._delivery(lane, message)
-        if delivery.episode is not None:
+        if message.ends_episode:
             self._arrived[lane] += 1
             self._grant_one(lane)
+        queue, exchange = self._queue, self.config.exchange
+        arrival = Arrival(lane, self._generations[lane], message, len(queue))
         if self._hogwild:
-            self._enter_hogwild(delivery, message)
-        elif exchange.queue == "dropping" and len(self._queue) >= exchange.queue_size:
-            self._enter(delivery, "dropped")
-            self._mark_served(lane, self._generations[lane])
+            staleness = max(0, message.version_applied - 1 - message.version_pulled)
+            status: Status = "rejected" if message.rejected else "applied"
+            self._note(arrival, status, message.version_applied, staleness, message.gradient_norm)
+        elif exchange.queue == "dropping" and len(queue) >= exchange.queue_size:
+            self._note(arrival, "dropped")
+            self._mark_served(arrival)
         else:
-            self._queue.append((delivery, self._generations[lane]), gradient)
-            totals.queue_peak = max(totals.queue_peak, len(self._queue))
-            self.overloaded = exchange.overload_limit is not None and len(self._queue) > exchange.overload_limit
-
-    def _delivery(self, lane: int, message: Message) -> Delivery:
-        self.ledger.totals.env_steps += message.rollout_steps
-        offset_s = self.elapsed_s - self._started_s
-        started_s = max(0.0, message.started_s + offset_s)  # the first may begin before the last worker is up
-        arrived_s = max(0.0, message.finished_s + offset_s)
-        return Delivery(lane, message.version_pulled, started_s, arrived_s, len(self._queue), episode_of(message))
+            queue.append(arrival, gradient)
+            totals = self.ledger.totals
+            totals.queue_peak = max(totals.queue_peak, len(queue))
+            self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
     def _serve(self) -> None:
         """Apply the oldest gradient and publish what comes of it."""
-        (delivery, generation), gradient = self._queue.popleft()
-        staleness = self.master.version - delivery.version_pulled
-        result = self.master.apply(gradient)
-        self.desk.publish(self.master)
-        self.ledger.totals.master_busy_s += self.desk.count_busy()
-        self._enter(delivery, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
-        self._mark_served(delivery.worker, generation)
+        arrival, gradient = self._queue.popleft()
+        master = self.master
+        staleness = master.version - arrival.message.version_pulled
+        result = master.apply(gradient)
+        self.desk.publish(master)
+        self._mark_served(arrival)
+        self._busy_s += self.desk.count_busy()
+        status: Status = "applied" if result.applied else "rejected"
+        self._note(arrival, status, master.version, staleness, result.gradient_norm)
 
-    def _mark_served(self, lane: int, generation: int) -> None:
-        if generation == self._generations[lane]:
-            self.desk.mark_served(lane)
+    def _mark_served(self, arrival: Arrival) -> None:
+        if arrival.generation == self._generations[arrival.lane]:
+            self.desk.mark_served(arrival.lane)
 
     # Records and schedule
 
-    def _enter(self, delivery: Delivery, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
-        self._enter_at(delivery, status, self.master.version, staleness, gradient_norm)
+    def _note(
+        self,
+        arrival: Arrival,
+        status: Status,
+        version: int | None = None,
+        staleness: int = 0,
+        gradient_norm: float = math.nan,
+    ) -> None:
+        """Note what became of an arrival. Writing it up can wait: others wait for the master."""
+        version = self.master.version if version is None else version
+        self._dealt.append(
+            Dealt(arrival, status, self.clock_s, self._busy_s, self.alive, version, staleness, gradient_norm)
+        )
+        if len(self._dealt) >= _WRITE_UP:
+            self.settle()
 
-    def _enter_hogwild(self, delivery: Delivery, message: Message) -> None:
-        staleness = max(0, message.version_applied - 1 - message.version_pulled)
-        status: Status = "rejected" if message.rejected else "applied"
-        self._enter_at(delivery, status, message.version_applied, staleness, message.gradient_norm)
-
-    def _enter_at(self, delivery: Delivery, status: Status, version: int, staleness: int, norm: float) -> None:
-        clock_s, alive, episode = self.clock_s, self.alive, delivery.episode
+    def _write_up(self, dealt: Dealt) -> None:
+        arrival = dealt.arrival
+        message, lane, episode = arrival.message, arrival.lane, episode_of(arrival.message)
+        offset_s = self.elapsed_s - self._started_s
+        started_s = max(0.0, message.started_s + offset_s)  # the first may begin before the last worker is up
+        arrived_s = max(0.0, message.finished_s + offset_s)
+        delivery = Delivery(lane, message.version_pulled, started_s, arrived_s, arrival.queue_length, episode)
         by_profile = episode is not None and self.config.schedule.clock == "profile"
         episode_s = self.profile.cycle_s(episode.steps) if by_profile and episode else None
-        self.ledger.enter(delivery, status, clock_s, alive, version, staleness, norm, clock_s, episode_s)
+        totals = self.ledger.totals
+        totals.env_steps += message.rollout_steps
+        totals.master_busy_s = dealt.busy_s
+        self.ledger.enter(
+            delivery,
+            dealt.status,
+            dealt.clock_s,
+            dealt.alive,
+            dealt.version,
+            dealt.staleness,
+            dealt.gradient_norm,
+            wall_s=dealt.clock_s,
+            episode_s=episode_s,
+        )
         if episode is not None:
-            self.recorded[delivery.worker] += 1
+            self.recorded[lane] += 1
+            alive = self.alive
             self._change_workers(alive, self.ledger.target_workers(alive, len(self._queue)))
 
     # Crew

@@ -15,6 +15,8 @@ from a3c_core.runtimes.shared_memory import SharedArrays, attach
 from a3c_core.tf import limit_gpus
 from a3c_core.worker import Worker
 
+_NICENESS = 10  # everyone waits for the master, so where there are more processes than cores it goes first
+
 
 class LineEnds(NamedTuple):
     """The worker's ends of the line: descriptors, and connections where the transport is `queue`."""
@@ -28,6 +30,7 @@ class LineEnds(NamedTuple):
 def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, lifeline: Any) -> None:
     """A worker process: work until told to stop, and end at once when the master has died."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the master's business
+    os.nice(_NICENESS)
     threading.Thread(target=_die_with_master, args=(lifeline.detach(),), daemon=True).start()
     config = RunConfig.model_validate(settings)
     limit_gpus(config.gpus, lane)

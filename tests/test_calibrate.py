@@ -1,0 +1,86 @@
+"""Calibration writes a profile that virtual time can use. No test here depends on how fast the machine is."""
+
+import numpy as np
+import pytest
+
+from a3c_core.benchmark import courses
+from a3c_core.benchmark.feeder import FedMaster
+from a3c_core.calibrate import main
+from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.costs import load_profile
+from a3c_core.train import train
+from a3c_core.worker_costs import Timing, fit_costs
+
+WORKER = ("step_s", "gradient_call_s", "reset_s")
+EXCHANGED = ("load_s", "send_s", "receive_s", "worker_start_s", "oversleep_s")
+
+
+@pytest.fixture(autouse=True)
+def hardly_trained(monkeypatch):
+    monkeypatch.setattr(courses, "TRAINING_EPISODES", 20)
+
+
+@pytest.mark.parametrize(("transport", "own"), [("shared", "read_s"), ("queue", "publish_s")])
+def test_a_profile_is_measured_written_and_used(transport, own, tmp_path, capsys):
+    path = tmp_path / "new" / "profile.yaml"
+    main(["--transport", transport, "--seconds", "0.05", "--out", str(path)])
+    profile = load_profile(str(path))
+    for name in (*WORKER, *EXCHANGED, own, "update_s"):
+        assert 0 < getattr(profile, name) < 10, name
+    assert profile.step_s < profile.update_s < profile.service_s(mailboxes=1) < 0.1
+    assert f"transport {transport}" in profile.about
+    assert "send_s" in capsys.readouterr().out
+    channel = "mailbox" if transport == "queue" else "latest"
+    config = RunConfig(workers="2", episodes=20, profile=str(path), exchange=ExchangeConfig(channel=channel))
+    assert 0 < train(config).clock_s < 1
+
+
+def test_without_a_transport_no_process_is_started(tmp_path, capsys):
+    path = tmp_path / "profile.yaml"
+    main(["--transport", "none", "--seconds", "0.05", "--out", str(path)])
+    profile = load_profile(str(path))
+    assert profile.step_s > 0 < profile.update_s
+    assert profile.send_s == profile.worker_start_s == 0
+    main(["--transport", "none", "--seconds", "0.05", "--out", str(path)])
+    assert "(replaced)" in capsys.readouterr().out
+
+
+def test_costs_are_found_in_timings_that_are_exactly_linear():
+    lengths = np.array([1, 10, 100, 1000])
+    play_s, gradient_s = 2e-6 * lengths + 1e-5, 1e-6 * lengths + 4e-5
+    timings = [Timing(n, p + g, p / (p + g)) for n, p, g in zip(lengths, play_s, gradient_s, strict=True)]
+    costs = fit_costs(timings, reset_s=1e-5)
+    assert costs == pytest.approx({"step_s": 2e-6, "gradient_step_s": 1e-6, "gradient_call_s": 4e-5})
+
+
+@pytest.mark.parametrize("transport", ["shared", "queue"])
+def test_a_master_that_is_fed_makes_every_update(transport):
+    fed = FedMaster(transport, lanes=2)
+    assert fed.update_s(1e-9) > 0
+    totals = fed.runtime.ledger.totals
+    assert totals.sent == totals.applied == fed.runtime.ledger.episodes == fed.runtime.master.version > 1000
+    fed.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--engine", "fast"], "invalid choice: 'fast'"),
+        (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
+        (["--seconds", "0"], "a positive number of seconds is needed"),
+        (["--out", "."], "is a directory"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    message = capsys.readouterr().err
+    assert exit_info.value.code == 2
+    assert reason in message
+    assert message.count("\n") == 1
+
+
+def test_help_teaches_by_example(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "python -m a3c_core.calibrate --transport queue" in capsys.readouterr().out

@@ -1,0 +1,113 @@
+"""Games that wait, and the comparison of virtual with real time. How well they agree is measured, not tested."""
+
+import csv
+
+import pytest
+
+from a3c_core.benchmark import courses
+from a3c_core.config import EnvironmentConfig, ExchangeConfig, RunConfig
+from a3c_core.costs import load_profile
+from a3c_core.exchange_costs import FROZEN
+from a3c_core.train import train
+from experiments.comparison import Comparison, Setting
+from experiments.validate import closing, main, markdown, rows
+from tests.fake_engine import simulate
+
+UNIFORM = load_profile("uniform")  # 100 steps take a worker 1 s, an update takes 0.1 s
+
+
+def virtual(wait_s, profile=UNIFORM, workers=1, episodes=5, **exchange):
+    config = RunConfig(
+        workers=str(workers),
+        episodes=episodes,
+        environment=EnvironmentConfig(wait_s=wait_s),
+        exchange=ExchangeConfig(**exchange),
+    )
+    return simulate(config, profile)[0]
+
+
+def test_a_game_that_waits_takes_exactly_so_much_longer_in_virtual_time():
+    assert virtual(0.0).clock_s == pytest.approx(5 * 1.0 + 0.1)
+    assert virtual(0.03).clock_s == pytest.approx(5 * (1.0 + 100 * 0.03) + 0.1)
+
+
+def test_who_waits_needs_no_core():
+    """Two workers share one core: their work takes twice as long, their waits do not."""
+    one_core = UNIFORM.model_copy(update={"cores": 1, "update_s": 0.0})
+    assert virtual(0.0, one_core, workers=2, episodes=2).clock_s == pytest.approx(2.0)
+    assert virtual(0.05, one_core, workers=2, episodes=2).clock_s == pytest.approx(5.0 + 2.0)
+
+
+def test_a_core_is_shared_for_as_long_as_two_need_it():
+    """While the master needs 0.1 s, the worker that goes on meanwhile gets only half of the core."""
+    one_core = UNIFORM.model_copy(update={"cores": 1})
+    assert virtual(0.0, one_core, episodes=2).clock_s == pytest.approx(2 * (1.0 + 0.1))
+    assert virtual(0.0, one_core, episodes=2).totals.master_busy_s == pytest.approx(0.2 + 0.1)
+
+
+def test_waking_and_resuming_cost_what_the_profile_says():
+    wakes = UNIFORM.model_copy(update={"wake_s": 0.05})
+    assert virtual(0.0, wakes, pull="after_apply").clock_s == pytest.approx(5 * (1.0 + 0.1 + 0.05))
+    resumes = UNIFORM.model_copy(update={"resume_s": 0.2, "oversleep_s": 0.01})
+    waited = virtual(0.03, resumes)
+    assert waited.clock_s == pytest.approx(5 * (1.0 + 3.0 + 0.01 + 0.2) + 0.1)
+    assert virtual(0.0, resumes, pull="after_apply").clock_s == pytest.approx(5 * (1.0 + 0.1) + 4 * 0.2)
+
+
+@pytest.mark.parametrize("runtime", ["processes", "threads"])
+def test_a_game_that_waits_is_felt_by_real_workers(runtime):
+    environment = EnvironmentConfig(wait_s=0.001)
+    config = RunConfig(workers="2", episodes=10, runtime=runtime, environment=environment, learner=FROZEN)
+    records = []
+    summary = train(config, on_episode=records.append)
+    assert summary.episodes == 10
+    assert all(record.finished_s - record.started_s >= 0.001 * record.steps for record in records if record.started_s)
+    assert summary.worker_play_s >= 0.001 * summary.env_steps
+    assert summary.worker_gradient_s < summary.worker_play_s
+
+
+def test_quick_validation_writes_its_table_and_figure(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(courses, "TRAINING_EPISODES", 20)
+    main(["--quick", "--episodes", "3", "--out", str(tmp_path / "new")])
+    with (tmp_path / "new" / "validation.csv").open() as file:
+        listed = list(csv.DictReader(file))
+    assert [(row["game"], row["transport"], row["workers"]) for row in listed][:3] == [
+        ("short", "shared", "1"),
+        ("short", "shared", "2"),
+        ("long", "shared", "1"),
+    ]
+    assert len(listed) == 10
+    for row in listed:
+        predicted, measured = (float(row[f"episodes_per_s_{name}"]) for name in ("predicted", "measured"))
+        assert float(row["episodes_per_s_error"]) == pytest.approx(predicted / measured - 1, rel=0.01, abs=0.001)
+    text = (tmp_path / "new" / "validation.md").read_text()
+    assert "Predicted throughput is within 10% of measured in" in text
+    assert text.count("\n| ") == 11
+    assert (tmp_path / "new" / "validation.png").read_bytes().startswith(b"\x89PNG")
+    assert "largest error" in capsys.readouterr().out
+
+
+def test_the_closing_sentence_names_what_is_off():
+    summary = train(RunConfig(workers="1", episodes=10, profile="uniform"))
+    off = summary._replace(episodes_per_s=summary.episodes_per_s * 2)
+    exact = Comparison(Setting("short", "shared", 1), summary, [summary])
+    doubled = Comparison(Setting("waiting", "queue", 40), off, [summary, summary])
+    assert "in 1 of 1 settings" in closing([exact])
+    assert "+100.0% (waiting game, queue, 40 workers). Beyond 10%: waiting" in closing([exact, doubled])
+    assert [row["episodes_per_s_error"] for row in rows([exact, doubled])] == [0, 1]
+    assert markdown([exact, doubled]).startswith("| game |")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [(["--episodes", "0"], "at least 1"), (["--episodes", "many"], "invalid int"), (["--out", "FILE"], "is a file")],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys, tmp_path):
+    (tmp_path / "FILE").touch()
+    arguments = [str(tmp_path / "FILE") if argument == "FILE" else argument for argument in arguments]
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    message = capsys.readouterr().err
+    assert exit_info.value.code == 2
+    assert reason in message
+    assert message.count("\n") == 1
