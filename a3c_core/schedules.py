@@ -4,7 +4,10 @@
 rules:
 - report: one more when the mean episode takes over 20 s, and one more for every further 10 s, with at least 1,000
   episodes between two additions;
-- slides: one more above 20 s, two more above 40 s, three more above 60 s, and so on.
+- slides: one more above 20 s, two more above 40 s, three more above 60 s, and so on;
+- repeated: the slides' words taken as what to do each time one looks, every 1,000 episodes: while the mean episode
+  takes over 20 s, one worker joins each time; over 40 s two, over 60 s three. Only this reading gets 10->32 to 32
+  before episodes last minutes.
 `auto` aims at a utilisation of the master: it adds workers while the master is idle enough and removes them when it
 is not.
 """
@@ -24,9 +27,9 @@ _ARROW = re.compile(r"\s*(\d+)\s*(?:->|→)\s*(\d+)\s*")
 class ScheduleConfig(Section):
     """The numbers of the dynamic rules. Seconds are those of the run's reference clock."""
 
-    rule: Literal["report", "slides"] = "report"
+    rule: Literal["report", "slides", "repeated"] = "report"
     first_s: float = Field(20.0, gt=0, description="mean episode time above which the first worker is added")
-    further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report), 20 (slides)")
+    further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report) or 20")
     window: int = Field(100, ge=1, description="episodes over which the mean is taken")
     spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000, but 0 (slides)")
     clock: Literal["profile", "wall"] = Field(
@@ -89,6 +92,8 @@ def target_workers(span: Span, schedule: ScheduleConfig, measured: Measured) -> 
     further_s = schedule.further_s or (10.0 if schedule.rule == "report" else 20.0)
     excess = measured.mean_episode_s - schedule.first_s
     earned = 1 + max(0, math.ceil(excess / further_s) - 1) if excess > 0 else 0
+    if schedule.rule == "repeated":
+        return min(measured.workers + earned, span.end)
     target = max(measured.workers, min(span.start + earned, span.end))
     one_at_a_time = schedule.rule == "report"
     return min(target, measured.workers + 1) if one_at_a_time else target

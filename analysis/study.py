@@ -139,7 +139,7 @@ class Schedule(NamedTuple):
         if not self.dynamic:
             return f"{self.label} worker{'s' if self.end > 1 else ''}"
         rule = self.label.removeprefix(self.span).strip()
-        return f"{self.span} ({rule} rule)" if rule in ("report", "slides") else self.label
+        return f"{self.span} ({rule} rule)" if rule in ("report", "slides", "repeated") else self.label
 
     def order(self) -> tuple[int, bool, bool, int, int, str]:
         """Sort key: by setting; fixed before dynamic before adaptive, then by count."""

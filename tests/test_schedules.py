@@ -47,6 +47,13 @@ def test_slides_rule_adds_several_at_once_when_time_jumps():
     assert follow(Span(10, 12), ScheduleConfig(rule="slides"), [100.0] * 3) == [(1, 12)]
 
 
+def test_repeated_rule_adds_each_time_it_looks():
+    times = [20.0] * 1500 + [20.1] * 2000 + [40.1] * 2000 + [15.0] * 2000
+    changes = [(1501, 11), (2501, 12), (3501, 14), (4501, 16)]
+    assert follow(Span(10, 32), ScheduleConfig(rule="repeated"), times) == changes
+    assert follow(Span(10, 13), ScheduleConfig(rule="repeated"), times) == [*changes[:2], (3501, 13)]
+
+
 def test_thresholds_are_settings():
     schedule = ScheduleConfig(rule="report", first_s=2.0, further_s=1.0, spacing=5)
     assert follow(Span(1, 9), schedule, [2.5] * 20 + [3.5] * 20) == [(5, 2), (21, 3)]
