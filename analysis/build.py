@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from a3c_core.files import write_whole
-from analysis import compact, figures, page, style, tables
+from analysis import compact, figures, page, readme, style, tables
 from analysis.load import assemble, collect, read_plan
 from analysis.study import Study, StudyError
 
@@ -31,7 +31,7 @@ def build(folder: Path) -> Study:
 
 
 def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame], progress: Progress) -> None:
-    """Write the figures as PNG and SVG, and the page with them inside; remove figures of an earlier time."""
+    """Write the figures as PNG and SVG, and the pages that show them; remove figures of an earlier time."""
     entries = [figures.main_figure(study), *figures.catalogue(study)] if len(study.done) else []
     task = progress.add_task("drawing", total=2 * len(entries))
     for entry in entries:
@@ -46,6 +46,7 @@ def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame],
     command = f"python -m analysis.report results/{study.name}"
     html = page.render(study, written, command, lambda name: progress.advance(task))
     _write(folder / "index.html", html.encode())
+    _write(folder / "README.md", readme.render(study, folder).encode())
 
 
 def summary(study: Study, folder: Path) -> str:

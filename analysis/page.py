@@ -53,7 +53,7 @@ def render(study: Study, tables: dict[str, pd.DataFrame], command: str, on_figur
         files=list(tables),
         method=_method(study),
         commands={"rebuild": command, "rerun": rerun_command(study)},
-        commits=_commits(study),
+        commits=commits(study),
     )
 
 
@@ -201,7 +201,7 @@ def _method(study: Study) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _commits(study: Study) -> str:
+def commits(study: Study) -> str:
     """Return the code versions that made the runs."""
     commits = [str(commit) for commit in study.done["commit"].dropna().unique()]
     dirty = bool((study.done["dirty"] == True).any())  # noqa: E712  None is not False

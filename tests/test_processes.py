@@ -64,6 +64,14 @@ def test_every_episode_is_counted_once(transport, runtime):
     assert summary.oversubscribed == ((os.cpu_count() or 1) < 5)
 
 
+@pytest.mark.parametrize("engine", ["tensorflow", "report"])
+def test_tensorflow_plays_in_processes_too(engine, capfd):
+    summary, records = collect(config_of(workers="2", episodes=6, engine=engine))
+    assert_each_once(summary, records, 6)
+    assert summary.crashes == 0
+    assert capfd.readouterr().err == ""  # no storm of warnings where there is no GPU
+
+
 def test_updates_within_episodes_are_applied_in_order():
     summary, records = collect(config_of(learner=IN_PIECES))
     assert_each_once(summary, records, 400)

@@ -35,7 +35,7 @@ class Desk:
     # Waiting
 
     def wait(self, limit_s: float) -> NDArray[np.intp]:
-        """Block until a worker has something to say or dies, or the limit has passed; return the lanes with messages."""
+        """Block until a worker says something or dies, or the limit has passed; return the lanes with messages."""
         self._own["asleep"] = 1
         pending = self.pending()
         if not pending.size:  # what came just before would not have rung

@@ -1,0 +1,53 @@
+"""A study on one page of Markdown: question, answer, verdicts with numbers, how to repeat it, and what its notes add.
+
+Everything but the notes is computed. `notes.md`, beside the study's tables, is written by people: what surprised them,
+and what the study can't say.
+"""
+
+from pathlib import Path
+
+from analysis import figures
+from analysis.answer import answer
+from analysis.claims import Judgement, judge_all
+from analysis.page import commits, facts, rerun_command
+from analysis.study import Study
+
+NOTES = "notes.md"
+
+
+def render(study: Study, folder: Path) -> str:
+    """Return the page."""
+    notes = folder / NOTES
+    parts = [f"# {study.question}", answer(study)]
+    if len(study.done):
+        parts.append(f"![{study.question}](figures/{figures.main_figure(study).name}.png)")
+        parts += _verdicts(study)
+    parts += ["## How", _method(study)]
+    if notes.exists():
+        parts.append(notes.read_text(encoding="utf-8").strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdicts(study: Study) -> list[str]:
+    judged = [judgement for judgement in judge_all(study) if any(finding.estimate for finding in judgement.findings)]
+    if not judged:
+        return []
+    rows = ["| claim | verdict | what it rests on |", "|---|---|---|", *map(_row, judged)]
+    note = "Verdicts on the documents' claims; intervals are 95 %, over runs. Other claims need other runs."
+    return ["## Claims", "\n".join(rows), note]
+
+
+def _row(judgement: Judgement) -> str:
+    claim = judgement.claim
+    needed = f" *What would decide it: {'; '.join(judgement.needed)}.*" if judgement.needed else ""
+    findings = " ".join(finding.text for finding in judgement.findings)
+    return f"| {claim.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {findings}{needed} |"
+
+
+def _method(study: Study) -> str:
+    lines = [f"{facts(study)}.", "", "```bash"]
+    lines += [f"{rerun_command(study)}    # runs it again; made by {commits(study)}"] if commits(study) else []
+    lines += [f"python -m analysis.report results/{study.name}    # rebuilds this page, index.html, figures/ and tables/"]
+    lines += ["```", "", "[index.html](index.html) has all figures, tables and the terms; `runs.parquet` and"]
+    lines += ["`curves.parquet` are what they are drawn from. Full records stay out of git: the first command makes them."]
+    return "\n".join(lines)
