@@ -17,7 +17,7 @@ $(READY): requirements.lock
 	  { echo "Python 3.11 or newer is needed: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
-	$(VENV)/bin/uv pip install --quiet --python $(RUN) -r requirements.lock
+	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(RUN) -r requirements.lock
 	@touch $@
 
 demo: setup  ## a small real sweep in virtual time, its picture and its report

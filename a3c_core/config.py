@@ -73,7 +73,8 @@ class RunConfig(Section):
     seed: int = Field(0, ge=0)
     runtime: Literal["simulate", "processes", "threads"] = "simulate"
     engine: Literal["compiled", "tensorflow", "report"] = "compiled"
-    model: Literal["dense"] = "dense"
+    model: Literal["dense", "conv"] = Field("dense", description="conv learns from frames, and needs TensorFlow")
+    agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
     update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
@@ -102,6 +103,15 @@ class RunConfig(Section):
         fitting = channels.get(self.exchange.transport, self.exchange.channel)
         if self.runtime != "simulate" and self.exchange.channel != fitting:
             raise ValueError(f"transport {self.exchange.transport} needs channel {fitting}")
+        return self
+
+    @model_validator(mode="after")
+    def _fitting_model(self) -> "RunConfig":
+        frames = self.environment.observation == "frames"
+        if frames != (self.model == "conv"):
+            raise ValueError("model: conv and environment.observation: frames need each other")
+        if frames and self.learner.update_every == "episode":
+            raise ValueError("an episode of frames is too large to hold: set learner.update_every: t_max")
         return self
 
     @property

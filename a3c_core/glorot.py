@@ -17,9 +17,10 @@ _LOW = np.uint64(0xFFFFFFFF)
 _SEEDS = 2**31 - 2  # Keras takes a seed modulo this
 
 
-def glorot_uniform(shape: tuple[int, int], seed: int) -> NDArray[np.float32]:
-    """Return what `keras.initializers.GlorotUniform(seed)` draws for a dense kernel of `shape`."""
-    limit = math.sqrt(6.0 / sum(shape))
+def glorot_uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
+    """Return what `keras.initializers.GlorotUniform(seed)` draws for a kernel: [..., inputs, outputs]."""
+    *window, inputs, outputs = shape
+    limit = math.sqrt(6.0 / (math.prod(window) * (inputs + outputs)))
     words = _stateless_words(seed % _SEEDS, math.prod(shape))
     mantissas = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
     uniforms = mantissas.view(np.float32) - np.float32(1.0)

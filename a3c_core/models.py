@@ -83,12 +83,7 @@ class DenseModel:
         return Model(observations, [policy, value], name="dense")
 
     def initial_parameters(self, seed: int) -> Vector:
-        flat = np.zeros(self.spec.size, np.float32)
-        layer_seeds = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(len(self.spec.shapes))
-        for layer_seed, (name, view) in zip(layer_seeds, self.spec.views(flat).items(), strict=True):
-            if name.endswith("kernel"):
-                view[...] = glorot_uniform(view.shape, int(layer_seed) >> 2)  # Keras takes seeds below 2**31 - 1
-        return flat
+        return _initial_parameters(self.spec, seed)
 
     def numpy_policy(self, parameters: Vector) -> Policy:
         kernel, bias, policy_kernel, policy_bias, value_kernel, value_bias = self.spec.views(parameters).values()
@@ -102,4 +97,67 @@ class DenseModel:
         return policy
 
 
-MODELS: dict[str, type[DenseModel]] = {"dense": DenseModel}
+@dataclass(frozen=True)
+class ConvModel:
+    """The report's network for frames: the two convolutions of the A3C paper, then 128 ReLU units and both heads."""
+
+    observation_shape: tuple[int, ...] = (84, 84, 4)
+    actions: int = 2
+    units: int = 128
+
+    @property
+    def spec(self) -> ParameterSpec:
+        height, width, channels = self.observation_shape
+        flat = 32 * _sides_left(height) * _sides_left(width)
+        return ParameterSpec(
+            {
+                "conv_1/kernel": (8, 8, channels, 16),
+                "conv_1/bias": (16,),
+                "conv_2/kernel": (4, 4, 16, 32),
+                "conv_2/bias": (32,),
+                "hidden/kernel": (flat, self.units),
+                "hidden/bias": (self.units,),
+                "policy_logits/kernel": (self.units, self.actions),
+                "policy_logits/bias": (self.actions,),
+                "value/kernel": (self.units, 1),
+                "value/bias": (1,),
+            }
+        )
+
+    def build(self) -> keras.Model:
+        from keras import Model, layers
+
+        frames = layers.Input(self.observation_shape, dtype="uint8", name="observations")
+        x = layers.Rescaling(1 / 255, name="scale")(frames)
+        x = layers.Conv2D(16, 8, strides=4, activation="relu", name="conv_1")(x)
+        x = layers.Conv2D(32, 4, strides=2, activation="relu", name="conv_2")(x)
+        hidden = layers.Dense(self.units, activation="relu", name="hidden")(layers.Flatten(name="flat")(x))
+        policy_logits = layers.Dense(self.actions, name="policy_logits")(hidden)
+        policy = layers.Softmax(name="policy")(policy_logits)
+        value = layers.Dense(1, name="value")(hidden)
+        return Model(frames, [policy, value], name="conv")
+
+    def initial_parameters(self, seed: int) -> Vector:
+        return _initial_parameters(self.spec, seed)
+
+    def numpy_policy(self, parameters: Vector) -> None:
+        return None
+
+
+def _sides_left(side: int) -> int:
+    """Return how many of `side` pixels a row or column has after both convolutions."""
+    after_first = (side - 8) // 4 + 1
+    return (after_first - 4) // 2 + 1
+
+
+def _initial_parameters(spec: ParameterSpec, seed: int) -> Vector:
+    """Return Keras's default initialisation: Glorot's for kernels, zeros for biases."""
+    flat = np.zeros(spec.size, np.float32)
+    layer_seeds = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(len(spec.shapes))
+    for layer_seed, (name, view) in zip(layer_seeds, spec.views(flat).items(), strict=True):
+        if name.endswith("kernel"):
+            view[...] = glorot_uniform(view.shape, int(layer_seed) >> 2)  # Keras takes seeds below 2**31 - 1
+    return flat
+
+
+MODELS: dict[str, type[DenseModel] | type[ConvModel]] = {"dense": DenseModel, "conv": ConvModel}

@@ -1,8 +1,12 @@
-"""A worker: an environment and an engine; parameters in, gradient and the episode's numbers out."""
+"""A worker: one or more agents and an engine; parameters in, a gradient and the finished episodes' numbers out."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from a3c_core.engines.base import Engine, Rollout
+from numpy.typing import NDArray
+
+from a3c_core.engines.base import Engine, Play
 from a3c_core.parameters import Vector
 
 
@@ -10,6 +14,7 @@ class Episode(NamedTuple):
     """A finished episode as its worker saw it."""
 
     number: int  # the worker's own count
+    started_s: float  # on the clock of whoever drives the worker
     score: int
     reward: float
     steps: int
@@ -21,66 +26,109 @@ class Episode(NamedTuple):
 class Work(NamedTuple):
     """What one piece of work gave."""
 
-    rollout: Rollout
-    began_episode: bool
-    episode: Episode | None  # if this piece finished one
+    gradient: Vector  # summed over the agents
+    env_steps: int
+    began: int  # episodes
+    episodes: tuple[Episode, ...]  # that ended
+
+
+@dataclass
+class Agent:
+    """One of the worker's games, and the sums over its episode so far."""
+
+    environment: Any
+    number: int = -1  # of its episode; -1 before the first
+    in_episode: bool = False
+    started_s: float = 0.0
+    reward: float = 0.0
+    loss: float = 0.0
+    entropy: float = 0.0
+    steps: int = 0
+
+    def begin(self, seed: int, worker: int, number: int, now_s: float) -> None:
+        self.environment.begin_episode(seed, worker, number)
+        self.number, self.in_episode, self.started_s = number, True, now_s
+        self.reward = self.loss = self.entropy = 0.0
+        self.steps = 0
+
+    def add(self, play: Play) -> Episode | None:
+        """Add what it has just played; return the episode if that was its end."""
+        self.reward += play.reward
+        self.loss += play.loss
+        self.entropy += play.entropy * play.env_steps
+        self.steps += play.env_steps
+        self.in_episode = not play.episode_over
+        if self.in_episode:
+            return None
+        return Episode(
+            number=self.number,
+            started_s=self.started_s,
+            score=play.score,
+            reward=self.reward,
+            steps=self.steps,
+            truncated=play.truncated,
+            loss=self.loss,
+            entropy=self.entropy / self.steps,
+        )
 
 
 class Worker:
     """Plays episode after episode. Its randomness belongs to (seed, id, episode): it can be restarted anywhere."""
 
-    def __init__(self, worker_id: int, seed: int, engine: Engine, next_episode: int = 0):
+    def __init__(self, worker_id: int, seed: int, engine: Engine, next_episode: int = 0, agents: int = 1):
         self.id = worker_id
         self.next_episode = next_episode
+        self.rollouts = 0
         self._seed = seed
         self._engine = engine
-        self._environment = engine.new_environment()
-        self.in_episode = False
-        self.rollouts = 0
-        self._reward = self._loss = self._entropy = 0.0  # sums over the episode so far
-        self._steps = 0
+        self._agents = [Agent(engine.new_environment()) for _ in range(agents)]
 
-    def work(self, parameters: Vector) -> Work:
-        """Play on with `parameters` [P] and return the gradient: a whole episode, or `t_max` steps of one."""
-        began = not self.in_episode
-        if began:
-            self._environment.begin_episode(self._seed, self.id, self.next_episode)
-            self._reward = self._loss = self._entropy = 0.0
-            self._steps = 0
-        rollout = self._engine.rollout(parameters, self._environment)
-        self._reward += rollout.reward
-        self._loss += rollout.loss
-        self._entropy += rollout.entropy * rollout.env_steps
-        self._steps += rollout.env_steps
+    @property
+    def in_episode(self) -> bool:
+        """Whether any agent is in the middle of an episode."""
+        return any(agent.in_episode for agent in self._agents)
+
+    def work(self, parameters: Vector, may_begin: int = 1_000_000, now_s: float = 0.0) -> Work:
+        """Play on with `parameters` [P], each agent a whole episode or `t_max` steps of one; return the gradient.
+
+        Agents between two episodes begin another, but no more than `may_begin` of them; the others sit out.
+        """
+        began = self._begin(may_begin, now_s)
+        playing = [agent for agent in self._agents if agent.in_episode]
+        gradient, plays = self._play(parameters, playing)
         self.rollouts += 1
-        self.in_episode = not rollout.episode_over
-        return Work(rollout, began, None if self.in_episode else self._finish(rollout))
+        ended = (agent.add(play) for agent, play in zip(playing, plays, strict=True))
+        episodes = tuple(episode for episode in ended if episode is not None)
+        return Work(gradient, sum(play.env_steps for play in plays), began, episodes)
 
-    def _finish(self, rollout: Rollout) -> Episode:
-        episode = Episode(
-            number=self.next_episode,
-            score=rollout.score,
-            reward=self._reward,
-            steps=self._steps,
-            truncated=rollout.truncated,
-            loss=self._loss,
-            entropy=self._entropy / self._steps,
-        )
-        self.next_episode += 1
-        return episode
+    def _begin(self, may_begin: int, now_s: float) -> int:
+        began = 0
+        for agent in self._agents:
+            if not agent.in_episode and began < may_begin:
+                agent.begin(self._seed, self.id, self.next_episode, now_s)
+                self.next_episode += 1
+                began += 1
+        return began
 
-    def get_state(self) -> tuple[dict[str, Any], Any]:
-        """Return (plain numbers, the environment's state as uint8 or None between episodes)."""
-        numbers = {
-            "next_episode": self.next_episode,
-            "in_episode": self.in_episode,
-            "rollouts": self.rollouts,
-            "sums": [self._reward, self._loss, self._entropy, self._steps],
-        }
-        return numbers, self._environment.get_state()
+    def _play(self, parameters: Vector, playing: list[Agent]) -> tuple[Vector, Sequence[Play]]:
+        if len(playing) == 1:
+            rollout = self._engine.rollout(parameters, playing[0].environment)
+            return rollout.gradient, (rollout,)
+        return self._engine.rollout_together(parameters, [agent.environment for agent in playing])
 
-    def set_state(self, numbers: dict[str, Any], environment: Any) -> None:
-        self.next_episode, self.in_episode = numbers["next_episode"], numbers["in_episode"]
-        self.rollouts = numbers["rollouts"]
-        self._reward, self._loss, self._entropy, self._steps = numbers["sums"]
-        self._environment.set_state(environment)
+    def get_state(self) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
+        """Return (plain numbers, the state of each agent's game as uint8, if it ever began)."""
+        agents = [
+            [agent.number, agent.in_episode, agent.started_s, agent.reward, agent.loss, agent.entropy, agent.steps]
+            for agent in self._agents
+        ]
+        games = {place: a.environment.get_state() for place, a in enumerate(self._agents) if a.number >= 0}
+        return {"next_episode": self.next_episode, "rollouts": self.rollouts, "agents": agents}, games
+
+    def set_state(self, numbers: dict[str, Any], games: dict[int, NDArray[Any]]) -> None:
+        self.next_episode, self.rollouts = numbers["next_episode"], numbers["rollouts"]
+        self._agents = [
+            Agent(agent.environment, *saved) for agent, saved in zip(self._agents, numbers["agents"], strict=True)
+        ]
+        for place, state in games.items():
+            self._agents[place].environment.set_state(state)

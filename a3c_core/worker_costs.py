@@ -92,7 +92,7 @@ def _time_look(
     rollouts = env_steps = 0
     began_s = clock()
     while (taken_s := clock() - began_s) < seconds or not rollouts:
-        env_steps += worker.work(parameters).rollout.env_steps
+        env_steps += worker.work(parameters).env_steps
         rollouts += 1
     return Timing(env_steps / rollouts, taken_s / rollouts, engine.play_share)
 

@@ -45,9 +45,13 @@ def _row(judgement: Judgement) -> str:
 
 
 def _method(study: Study) -> str:
-    lines = [f"{facts(study)}.", "", "```bash"]
-    lines += [f"{rerun_command(study)}    # runs it again; made by {commits(study)}"] if commits(study) else []
-    lines += [f"python -m analysis.report results/{study.name}    # rebuilds this page, index.html, figures/ and tables/"]
-    lines += ["```", "", "[index.html](index.html) has all figures, tables and the terms; `runs.parquet` and"]
-    lines += ["`curves.parquet` are what they are drawn from. Full records stay out of git: the first command makes them."]
-    return "\n".join(lines)
+    made_by = f"; made by {commits(study)}" if commits(study) else ""
+    return f"""{facts(study)}.
+
+```bash
+{rerun_command(study)}    # runs it again{made_by}
+python -m analysis.report results/{study.name}    # rebuilds this page, index.html, figures/ and tables/
+```
+
+[index.html](index.html) has all figures and tables, and what the terms mean. They are drawn from `runs.parquet` and
+`curves.parquet`; full records stay out of git, and are made by the first command."""

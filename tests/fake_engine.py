@@ -6,7 +6,7 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
-from a3c_core.engines.base import Rollout
+from a3c_core.engines.base import OneAfterAnother, Rollout
 from a3c_core.master import Master
 from a3c_core.optimizers import Optimizer
 from a3c_core.records import EpisodeRecord
@@ -29,7 +29,7 @@ class FakeEnvironment:
         self.state.view(np.uint8)[:] = state
 
 
-class FakeEngine:
+class FakeEngine(OneAfterAnother):
     """Gives gradients of ones; `length(worker, episode)` says how many steps an episode takes."""
 
     def __init__(self, length: Callable[[int, int], int] = lambda worker, episode: 100):
@@ -46,7 +46,7 @@ class FakeEngine:
         worker, episode = (int(value) for value in environment.state)
         gradient = np.ones_like(parameters)
         steps = self.length(worker, episode)
-        return Rollout(gradient, 0.0, 0.0, steps, 0.0, 0, terminated=True, truncated=False)
+        return Rollout(0.0, 0.0, steps, 0.0, 0, terminated=True, truncated=False, gradient=gradient)
 
 
 def simulate(config: RunConfig, profile: CostProfile, engine: FakeEngine | None = None):

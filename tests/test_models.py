@@ -1,10 +1,10 @@
-"""The dense model: its flat vector and Keras's variables are the same thing."""
+"""The models: their flat vector and Keras's variables are the same thing."""
 
 import numpy as np
 import pytest
 
 from a3c_core.glorot import glorot_uniform
-from a3c_core.models import MODELS, DenseModel
+from a3c_core.models import MODELS, ConvModel, DenseModel
 from a3c_core.tf import import_tensorflow
 
 
@@ -17,13 +17,15 @@ def keras():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 24, 2**31 - 3, 2**31 - 2, 2**32 - 1])
-@pytest.mark.parametrize("shape", [(8, 128), (128, 2), (128, 1), (3, 5), (1, 1)])
+@pytest.mark.parametrize("shape", [(8, 128), (128, 2), (128, 1), (3, 5), (1, 1), (8, 8, 4, 16)])
 def test_glorot_is_that_of_keras_to_the_last_bit(seed, shape, keras):
     expected = keras.initializers.GlorotUniform(seed)(shape).numpy()
     assert glorot_uniform(shape, seed).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("model", [DenseModel(), DenseModel((4,), actions=3, units=16)])
+@pytest.mark.parametrize(
+    "model", [DenseModel(), DenseModel((4,), actions=3, units=16), ConvModel(), ConvModel((60, 44, 1))]
+)
 def test_spec_names_the_variables_of_keras_in_order(model, keras):
     variables = model.build().trainable_variables
     assert {variable.path: tuple(variable.shape) for variable in variables} == dict(model.spec.shapes)
@@ -59,8 +61,9 @@ def test_numpy_policy_is_that_of_keras(keras):
         assert value == pytest.approx(values[t, 0], rel=1e-5, abs=1e-6)
 
 
-def test_initial_parameters_belong_to_the_seed():
-    model = MODELS["dense"]()
+@pytest.mark.parametrize("name", MODELS)
+def test_initial_parameters_belong_to_the_seed(name):
+    model = MODELS[name]()
     assert np.array_equal(model.initial_parameters(3), model.initial_parameters(3))
     first, second = model.spec.views(model.initial_parameters(3)), model.spec.views(model.initial_parameters(4))
     for name in model.spec.shapes:

@@ -14,6 +14,7 @@ from a3c_core.records import RecordWriter
 from a3c_core.runtimes.crew import Crew, Hand
 from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+from a3c_core.worker import Episode
 
 EXCHANGES = {
     "shared": ExchangeConfig(),
@@ -29,35 +30,32 @@ class Feeder:
 
     def __init__(self, arrays: SharedArrays, lanes: int, pipes: bool):
         self._arrays = arrays
-        self._message = Message(0, 62, 0.0, 0.0, ends_episode=1, steps=62)  # an untrained bird's episode
+        self._message = Message(0, 62, 0.0, episodes=1)
+        self._episode = Episode(0, 0.0, 0, -5.0, 62, False, 0.0, 0.7)  # an untrained bird's
         self._gradient = np.random.default_rng(_SEED).standard_normal(arrays.gradients.shape[-1], np.float32)
         arrays.gradients[...] = self._gradient
         arrays.messages[...] = self._message
+        arrays.episodes[...] = self._episode
         self._gradient_ends: list[Connection] = []
-        self._mail_ends: list[Connection] = []
         self.hands = {lane: self._new_hand(lane, pipes) for lane in range(lanes)}
 
     def feed(self) -> int:
         """Fill all lanes, which are empty; return how many gradients wait now."""
         for gradients in self._gradient_ends:
             for _ in range(RING_SLOTS):
-                gradients.send((self._message, self._gradient))
+                gradients.send((self._message, (self._episode,), self._gradient))
         self._arrays.lanes["sent"] += RING_SLOTS
         return len(self._arrays.lanes) * RING_SLOTS
 
     def empty_mailboxes(self) -> None:
         """Do what workers do when they take over parameters."""
-        for lane, mailbox in enumerate(self._mail_ends):
-            while mailbox.poll():
-                mailbox.recv()
-                self._arrays.lanes["mail_taken"][lane] += 1
+        self._arrays.lanes["mail_taken"] = self._arrays.lanes["mail_sent"]
 
     def close(self) -> None:
         for hand in self.hands.values():
-            for connection in (hand.gradients, hand.mailbox):
-                if connection is not None:
-                    connection.close()
-        for connection in (*self._gradient_ends, *self._mail_ends):
+            if hand.gradients is not None:
+                hand.gradients.close()
+        for connection in self._gradient_ends:
             connection.close()
 
     def wait(self, limit_s: float) -> None:
@@ -74,10 +72,8 @@ class Feeder:
         if not pipes:
             return Hand(lane, body=None, wake=-1)
         gradients, theirs = multiprocessing.Pipe(duplex=False)
-        mailbox_out, mailbox = multiprocessing.Pipe(duplex=False)
         self._gradient_ends.append(theirs)
-        self._mail_ends.append(mailbox_out)
-        return Hand(lane, None, -1, gradients, mailbox)
+        return Hand(lane, None, -1, gradients)
 
 
 class FedMaster:

@@ -1,5 +1,6 @@
 """What every engine offers: play from parameters, the gradient of what was played, and both in one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,11 +29,10 @@ class Trajectory:
 
 
 @dataclass(frozen=True)
-class Rollout:
-    """The numbers of a trajectory that learning and records need. The gradient belongs to the receiver."""
+class Play:
+    """The numbers of a trajectory that records need."""
 
-    gradient: Vector  # float32 [P], of the loss summed over the trajectory
-    loss: float
+    loss: float  # summed over the trajectory
     entropy: float  # mean per step, in nats
     env_steps: int
     reward: float  # sum over the trajectory
@@ -45,18 +45,22 @@ class Rollout:
         return self.terminated or self.truncated
 
 
+@dataclass(frozen=True)
+class Rollout(Play):
+    """A trajectory's numbers and its gradient, which belongs to the receiver."""
+
+    gradient: Vector  # float32 [P], of the loss summed over the trajectory
+
+
+def play_of(trajectory: Trajectory, score: int, loss: float, entropy: float) -> Play:
+    """Return the numbers of a trajectory."""
+    reward = float(trajectory.rewards.sum(dtype=np.float64))
+    return Play(loss, entropy, trajectory.env_steps, reward, score, trajectory.terminated, trajectory.truncated)
+
+
 def rollout_of(trajectory: Trajectory, score: int, gradient: Vector, loss: float, entropy: float) -> Rollout:
     """Return the rollout that a trajectory and its gradient make."""
-    return Rollout(
-        gradient=gradient,
-        loss=loss,
-        entropy=entropy,
-        env_steps=trajectory.env_steps,
-        reward=float(trajectory.rewards.sum(dtype=np.float64)),
-        score=score,
-        terminated=trajectory.terminated,
-        truncated=trajectory.truncated,
-    )
+    return Rollout(**vars(play_of(trajectory, score, loss, entropy)), gradient=gradient)
 
 
 class Environment(Protocol):
@@ -95,3 +99,18 @@ class Engine(Protocol):
     def rollout(self, parameters: Vector, environment: Any) -> Rollout:
         """Play and differentiate."""
         ...
+
+    def rollout_together(self, parameters: Vector, environments: Sequence[Any]) -> tuple[Vector, Sequence[Play]]:
+        """Let several agents play and return (the sum of their gradients [P], what each has played)."""
+        ...
+
+
+class OneAfterAnother:
+    """For engines that gain nothing from a batch: several agents take turns."""
+
+    def rollout_together(self, parameters: Vector, environments: Sequence[Any]) -> tuple[Vector, Sequence[Play]]:
+        rollouts = [self.rollout(parameters, environment) for environment in environments]
+        return np.sum([rollout.gradient for rollout in rollouts], axis=0), rollouts
+
+    def rollout(self, parameters: Vector, environment: Any) -> Rollout:
+        raise NotImplementedError

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import kernels
-from a3c_core.engines.base import Rollout, Trajectory
+from a3c_core.engines.base import OneAfterAnother, Rollout, Trajectory
 from a3c_core.envs import flappy
 from a3c_core.models import DenseModel
 from a3c_core.parameters import Vector
@@ -45,7 +45,7 @@ class CompiledFlappy:
             start += part.nbytes
 
 
-class CompiledEngine:
+class CompiledEngine(OneAfterAnother):
     """Numba kernels over buffers that are reused from rollout to rollout."""
 
     def __init__(self, model: DenseModel, environment: EnvironmentConfig, learner: LearnerConfig):
@@ -80,7 +80,7 @@ class CompiledEngine:
         )
         truncated = self._advance(environment, steps, died)
         score = int(environment.game["score"][0])
-        return Rollout(gradient, loss, entropy, steps, reward, score, died, truncated)
+        return Rollout(loss, entropy, steps, reward, score, died, truncated, gradient)
 
     def _rollout_in_two(self, *arguments: Any) -> tuple[int, bool, float, float, float]:
         """Do what `kernels.rollout` does, and measure how its time divides."""

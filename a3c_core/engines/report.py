@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines.base import Rollout, Trajectory, rollout_of
+from a3c_core.engines.base import OneAfterAnother, Rollout, Trajectory, rollout_of
 from a3c_core.engines.stepwise import GymEnvironment, play_steps, targets_of
-from a3c_core.engines.tensorflow import a3c_loss, logits_network, tf
+from a3c_core.engines.tensorflow import a3c_losses, logits_network, tf
 from a3c_core.models import Model
 from a3c_core.parameters import Vector
 
 
-class ReportEngine:
+class ReportEngine(OneAfterAnother):
     """A Keras call a step, eagerly."""
 
     def __init__(self, model: Model, environment: EnvironmentConfig, learner: LearnerConfig):
@@ -69,7 +69,8 @@ class ReportEngine:
         outputs = self._outputs[: trajectory.env_steps]  # a bootstrap may have asked the policy once more
         logits, values = (tf.stack(column) for column in zip(*outputs, strict=True))
         returns = targets_of(trajectory, self._learner)
-        return a3c_loss(logits, values, trajectory.actions.astype(np.int32), returns, self._learner)
+        losses, entropies = a3c_losses(logits, values, trajectory.actions.astype(np.int32), returns, self._learner)
+        return tf.reduce_sum(losses), tf.reduce_mean(entropies)
 
     def _flat_gradient(self, tape: Any, loss: Any) -> Vector:
         gradients = tape.gradient(loss, self._network.trainable_variables)

@@ -1,5 +1,6 @@
 """Playing a Gymnasium environment step by step in Python, for the engines that do not compile the game."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -90,25 +91,64 @@ def _make(config: EnvironmentConfig, render_mode: str | None) -> Any:
 
 def play_steps(policy: Policy, environment: GymEnvironment, steps_at_once: int | None) -> Trajectory:
     """Return the trajectory of playing `policy` to the episode's end, or for `steps_at_once` steps."""
-    observations, rewards, values = [], [], []
-    actions: list[int] = []
-    terminated = truncated = False
-    while not (terminated or truncated) and len(actions) != steps_at_once:
-        probabilities, value = policy(environment.observation)
-        observations.append(environment.observation)
-        actions.append(environment.choose(probabilities))
-        values.append(value)
-        reward, terminated, truncated = environment.step(actions[-1])
-        rewards.append(reward)
-    return Trajectory(
-        observations=np.stack(observations),
-        actions=np.array(actions, np.uint8),
-        rewards=np.array(rewards, np.float32),
-        values=np.array(values, np.float32),
-        bootstrap_value=0.0 if terminated else policy(environment.observation)[1],
-        terminated=terminated,
-        truncated=truncated,
-    )
+    record = _Record(environment)
+    while not (record.terminated or record.truncated) and len(record.actions) != steps_at_once:
+        record.step(*policy(environment.observation))
+    if not record.terminated:
+        record.bootstrap_value = policy(environment.observation)[1]
+    return record.trajectory()
+
+
+def play_together(
+    act: Callable[[NDArray[Any]], tuple[NDArray[np.float32], NDArray[np.float32]]],
+    environments: Sequence[GymEnvironment],
+    steps_at_once: int | None,
+) -> list[Trajectory]:
+    """Return one trajectory per environment, stepped side by side; `act` decides for all that still play at once."""
+    records = [_Record(environment) for environment in environments]
+    playing = records
+    while playing and len(playing[0].actions) != steps_at_once:
+        policies, values = act(np.stack([record.environment.observation for record in playing]))
+        for record, policy, value in zip(playing, policies, values, strict=True):
+            record.step(policy, float(value))
+        playing = [record for record in playing if not (record.terminated or record.truncated)]
+    cut_short = [record for record in records if not record.terminated]
+    if cut_short:
+        _, values = act(np.stack([record.environment.observation for record in cut_short]))
+        for record, value in zip(cut_short, values, strict=True):
+            record.bootstrap_value = float(value)
+    return [record.trajectory() for record in records]
+
+
+class _Record:
+    """What is written down while one environment is played."""
+
+    def __init__(self, environment: GymEnvironment):
+        self.environment = environment
+        self.observations: list[NDArray[Any]] = []
+        self.actions: list[int] = []
+        self.rewards: list[float] = []
+        self.values: list[float] = []
+        self.bootstrap_value = 0.0
+        self.terminated = self.truncated = False
+
+    def step(self, policy: NDArray[np.float32], value: float) -> None:
+        self.observations.append(self.environment.observation)
+        self.actions.append(self.environment.choose(policy))
+        self.values.append(value)
+        reward, self.terminated, self.truncated = self.environment.step(self.actions[-1])
+        self.rewards.append(reward)
+
+    def trajectory(self) -> Trajectory:
+        return Trajectory(
+            observations=np.stack(self.observations),
+            actions=np.array(self.actions, np.uint8),
+            rewards=np.array(self.rewards, np.float32),
+            values=np.array(self.values, np.float32),
+            bootstrap_value=self.bootstrap_value,
+            terminated=self.terminated,
+            truncated=self.truncated,
+        )
 
 
 def targets_of(trajectory: Trajectory, learner: LearnerConfig) -> NDArray[np.float32]:

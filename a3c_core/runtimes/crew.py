@@ -29,15 +29,13 @@ class Hand:
     body: Any  # multiprocessing.Process or threading.Thread
     wake: int  # descriptor that wakes the worker when it waits
     gradients: Connection | None = None
-    mailbox: Connection | None = None
     heard_s: float = 0.0  # when it last delivered something
     failure: str | None = None  # why a thread ended
 
     def close(self) -> None:
         os.close(self.wake)
-        for connection in (self.gradients, self.mailbox):
-            if connection is not None:
-                connection.close()
+        if self.gradients is not None:
+            self.gradients.close()
 
 
 class Crew:
@@ -117,12 +115,9 @@ class Crew:
             os.close(descriptor)
 
     def _hire_process(self, lane: int, episode: int, ears: int, wake: int) -> Hand:
-        gradients = mailbox = theirs_gradients = theirs_mailbox = None
-        if self._config.exchange.transport == "queue":
-            gradients, theirs_gradients = self._context.Pipe(duplex=False)
-            theirs_mailbox, mailbox = self._context.Pipe(duplex=False)
+        gradients, theirs = self._gradient_pipe()
         with _no_main_module():
-            ends = LineEnds(DupFd(self._bell_button), DupFd(ears), theirs_gradients, theirs_mailbox)
+            ends = LineEnds(DupFd(self._bell_button), DupFd(ears), theirs)
             process = self._context.Process(
                 target=process_main,
                 args=(self._settings, lane, episode, self._block.handle(), ends, DupFd(self._lifeline)),
@@ -131,18 +126,14 @@ class Crew:
             )
             process.start()
         os.close(ears)
-        for connection in (theirs_gradients, theirs_mailbox):
-            if connection is not None:
-                connection.close()  # so that the worker's death is the end of the pipe
+        if theirs is not None:
+            theirs.close()  # so that the worker's death is the end of the pipe
         self._poll.register(process.sentinel, select.POLLIN)
-        return Hand(lane, process, wake, gradients, mailbox)
+        return Hand(lane, process, wake, gradients)
 
     def _hire_thread(self, lane: int, episode: int, ears: int, wake: int) -> Hand:
-        gradients = mailbox = theirs_gradients = theirs_mailbox = None
-        if self._config.exchange.transport == "queue":
-            gradients, theirs_gradients = multiprocessing.Pipe(duplex=False)
-            theirs_mailbox, mailbox = multiprocessing.Pipe(duplex=False)
-        ends = LineEnds(self._bell_button, ears, theirs_gradients, theirs_mailbox)
+        gradients, theirs = self._gradient_pipe()
+        ends = LineEnds(self._bell_button, ears, theirs)
 
         def body() -> None:
             try:
@@ -152,11 +143,14 @@ class Crew:
             finally:
                 os.close(ears)
 
-        hand = Hand(
-            lane, threading.Thread(target=body, name=f"a3c-worker-{lane}", daemon=True), wake, gradients, mailbox
-        )
+        thread = threading.Thread(target=body, name=f"a3c-worker-{lane}", daemon=True)
+        hand = Hand(lane, thread, wake, gradients)
         hand.body.start()
         return hand
+
+    def _gradient_pipe(self) -> tuple[Connection | None, Connection | None]:
+        """Return the master's and the worker's end of a pipe for gradients, where the transport is `queue`."""
+        return self._context.Pipe(duplex=False) if self._config.exchange.transport == "queue" else (None, None)
 
     def _end_process(self, process: Any) -> None:
         process.join(_DISMISSAL_S)

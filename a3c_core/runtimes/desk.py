@@ -1,6 +1,5 @@
 """The master's end of the workers' lines: what has arrived and from whom, and the way back, without polling."""
 
-import contextlib
 import time
 
 import numpy as np
@@ -11,6 +10,7 @@ from a3c_core.master import Master
 from a3c_core.parameters import Vector
 from a3c_core.runtimes.crew import Crew
 from a3c_core.runtimes.shared_memory import ACCEPTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.worker import Episode
 
 
 class Desk:
@@ -77,14 +77,16 @@ class Desk:
             pending = pending[waiting_since.argsort(kind="stable")]
         return pending.tolist()
 
-    def receive(self, lane: int) -> tuple[Message, Vector] | None:
-        """Return the next (message, gradient) of a lane, or None if it was lost with its worker.
+    def receive(self, lane: int) -> tuple[Message, tuple[Episode, ...], Vector] | None:
+        """Return the next (message, episodes, gradient) of a lane, or None if it was lost with its worker.
 
         The gradient stays valid until `accept`.
         """
         if self._transport != "queue":
-            slot = self._taken[lane] % RING_SLOTS
-            return Message(*self._arrays.messages[lane, slot].tolist()), self._arrays.gradients[lane, slot]
+            place = lane, self._taken[lane] % RING_SLOTS
+            message = Message(*self._arrays.messages[place].tolist())
+            described = self._arrays.episodes[place][: message.episodes].tolist()
+            return message, tuple(Episode(*episode) for episode in described), self._arrays.gradients[place]
         connection = self._crew.hands[lane].gradients
         assert connection is not None
         try:
@@ -120,10 +122,6 @@ class Desk:
 
     def post(self, lane: int, master: Master) -> None:
         """Put the master's parameters into the mailbox of `lane`, if it has one."""
-        hand = self._crew.hands.get(lane)
-        if hand is None or hand.mailbox is None:
-            return
-        with contextlib.suppress(OSError):  # it has died; whoever looks after the crew will find out
-            hand.mailbox.send((master.version, master.parameters))
-            self._mail_sent[lane] += 1
+        if self._transport == "queue" and lane in self._crew.hands:
+            self._arrays.put_mail(lane, master.version, master.parameters)
             self.wake(lane, MAILED)

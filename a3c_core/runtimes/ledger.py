@@ -17,10 +17,9 @@ class Delivery(NamedTuple):
 
     worker: int
     version_pulled: int
-    started_s: float  # of the episode
     arrived_s: float = 0.0
     queue_length: int = 0  # that it found
-    episode: Episode | None = None  # if this gradient ends one
+    episodes: tuple[Episode, ...] = ()  # that this gradient ends
 
 
 class Moment(NamedTuple):
@@ -83,17 +82,33 @@ class Ledger:
         staleness: int = 0,
         gradient_norm: float = math.nan,
         wall_s: float = math.nan,
-        episode_s: float | None = None,
+        episode_s: Callable[[Episode], float] | None = None,
     ) -> None:
-        """Enter one gradient that the master has dealt with; if it ends an episode, make its record.
+        """Enter one gradient that the master has dealt with, and make records of the episodes that it ends.
 
-        `episode_s`: the episode's length for the schedule, where that is not its length on the run's clock.
+        `episode_s`: gives an episode's length for the schedule, where that is not its length on the run's clock.
         """
         self.totals.count(status, staleness)
-        episode = delivery.episode
-        if episode is None:
-            return
-        record = EpisodeRecord(
+        for episode in delivery.episodes:
+            length_s = delivery.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
+            self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
+            record = self._record(delivery, episode, status, clock_s, alive, version, staleness, gradient_norm, wall_s)
+            self.episodes += 1
+            self._on_episode(record)
+
+    def _record(
+        self,
+        delivery: Delivery,
+        episode: Episode,
+        status: Status,
+        clock_s: float,
+        alive: int,
+        version: int,
+        staleness: int,
+        gradient_norm: float,
+        wall_s: float,
+    ) -> EpisodeRecord:
+        return EpisodeRecord(
             run=self._run,
             episode=self.episodes,
             worker=delivery.worker,
@@ -103,7 +118,7 @@ class Ledger:
             return_=episode.reward,
             steps=episode.steps,
             truncated=episode.truncated,
-            started_s=delivery.started_s,
+            started_s=episode.started_s,
             finished_s=delivery.arrived_s,
             applied_s=clock_s,
             wall_s=wall_s,
@@ -118,10 +133,6 @@ class Ledger:
             gradient_norm=gradient_norm,
             status=status,
         )
-        self.episodes += 1
-        length_s = delivery.arrived_s - delivery.started_s if episode_s is None else episode_s
-        self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
-        self._on_episode(record)
 
     def target_workers(self, alive: int, queue_length: int) -> int:
         """Return how many workers the schedule wants now; a change is remembered."""

@@ -51,11 +51,14 @@ class SharedLine:
         self._lane["ready"] = 1
         self._ring()
 
-    def await_grant(self, episode: int) -> None:
-        """Wait until the episode of this number may begin."""
-        self._wait(GRANTED, lambda: self._lane["granted"] > episode)
-        if self._lane["stop"]:
-            raise Stopped
+    def may_begin(self, next_episode: int, has_work: bool) -> int:
+        """Return how many episodes from this number on may begin now; who has nothing else to do waits for one."""
+        lane = self._lane
+        if not has_work:
+            self._wait(GRANTED, lambda: lane["granted"] > next_episode)
+            if lane["stop"]:
+                raise Stopped
+        return 0 if lane["stop"] else int(lane["granted"]) - next_episode
 
     def pull(self) -> tuple[int, Vector]:
         """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
@@ -64,11 +67,11 @@ class SharedLine:
         self._lane["pull_s"] += time.monotonic() - began
         return version, self._parameters
 
-    def deliver(self, work: Work, version: int, started_s: float) -> None:
-        """Hand over one gradient and what is known of its episode; wait where the exchange's settings say so."""
+    def deliver(self, work: Work, version: int) -> None:
+        """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
         lane = self._lane
         self._wait(ACCEPTED, lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
-        self._hand_over(_describe(work, version, started_s), work.rollout.gradient)
+        self._hand_over(Message(version, work.env_steps, time.monotonic(), len(work.episodes)), work)
         if self._until_applied:
             self._wait(SERVED, lambda: lane["served"] == lane["sent"])
         elif self._until_accepted and self._desk["room"] <= 0:
@@ -77,12 +80,15 @@ class SharedLine:
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
-    def _hand_over(self, message: Message, gradient: Vector) -> None:
-        self._arrays.gradients[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = gradient
-        self._put(message)
+    def _hand_over(self, message: Message, work: Work) -> None:
+        self._arrays.gradients[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = work.gradient
+        self._put(message, work.episodes)
 
-    def _put(self, message: Message) -> None:
-        self._arrays.messages[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = message
+    def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:
+        place = self._lane_number, int(self._lane["sent"]) % RING_SLOTS
+        self._arrays.messages[place] = message
+        for number, episode in enumerate(episodes):
+            self._arrays.episodes[(*place, number)] = episode
         self._lane["sent"] += 1  # last: only now is the slot the master's
         self._ring()
 
@@ -109,11 +115,11 @@ class SharedLine:
 
 
 class QueueLine(SharedLine):
-    """The report's way: gradients as pickled messages, models from a mailbox with one slot."""
+    """The report's way: gradients as pickled messages, models, pickled too, from a mailbox with one slot."""
 
-    def __init__(self, *line: Any, gradients: Connection, mailbox: Connection):
+    def __init__(self, *line: Any, gradients: Connection):
         super().__init__(*line)
-        self._gradients, self._mailbox = gradients, mailbox
+        self._gradients = gradients
         self._version = -1
 
     def _take_parameters(self) -> int:
@@ -122,17 +128,18 @@ class QueueLine(SharedLine):
             # the first model; later ones are not waited for
             self._wait(MAILED, lambda: lane["mail_sent"] > lane["mail_taken"])
         if lane["mail_sent"] > lane["mail_taken"]:
-            self._version, self._parameters = self._mailbox.recv()
-            lane["mail_taken"] += 1
+            self._version, self._parameters = self._arrays.take_mail(self._lane_number)
+            lane["mail_taken"] += 1  # last: only now is the slot the master's
         return self._version
 
-    def _hand_over(self, message: Message, gradient: Vector) -> None:
-        if gradient.nbytes <= _FITS_BYTES:
-            self._gradients.send((message, gradient))  # first, so that the master finds it when it comes
+    def _hand_over(self, message: Message, work: Work) -> None:
+        letter = message, work.episodes, work.gradient
+        if work.gradient.nbytes <= _FITS_BYTES:
+            self._gradients.send(letter)  # first, so that the master finds it when it comes
             self._announce()
         else:
             self._announce()  # first: it only fits through the pipe while the master reads
-            self._gradients.send((message, gradient))
+            self._gradients.send(letter)
 
     def _announce(self) -> None:
         self._lane["sent"] += 1
@@ -152,46 +159,14 @@ class HogwildLine(SharedLine):
         self._parameters[:] = self._arrays.parameters[0]  # perhaps amid another's update: that is the point
         return self._version()
 
-    def _hand_over(self, message: Message, gradient: Vector) -> None:
+    def _hand_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
-        result = self._optimizer.apply(self._arrays.parameters[0], gradient)
+        result = self._optimizer.apply(self._arrays.parameters[0], work.gradient)
         self._lane["updates"] += result.applied
         self._lane["apply_s"] += time.monotonic() - began_s
         message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)
-        self._put(message._replace(version_applied=self._version()))
+        self._put(message._replace(version_applied=self._version()), work.episodes)
 
     def _version(self) -> int:
         return int(self._arrays.lanes["updates"].sum())
-
-
-def _describe(work: Work, version: int, started_s: float) -> Message:
-    message = Message(version, work.rollout.env_steps, started_s, time.monotonic())
-    if work.episode is None:
-        return message
-    episode = work.episode
-    return message._replace(
-        ends_episode=1,
-        episode=episode.number,
-        score=episode.score,
-        reward=episode.reward,
-        steps=episode.steps,
-        truncated=int(episode.truncated),
-        loss=episode.loss,
-        entropy=episode.entropy,
-    )
-
-
-def episode_of(message: Message) -> Episode | None:
-    """Return the episode that a message describes, if it ends one."""
-    if not message.ends_episode:
-        return None
-    return Episode(
-        number=message.episode,
-        score=message.score,
-        reward=message.reward,
-        steps=message.steps,
-        truncated=bool(message.truncated),
-        loss=message.loss,
-        entropy=message.entropy,
-    )

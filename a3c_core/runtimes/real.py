@@ -21,12 +21,13 @@ from a3c_core.runtimes.crew import Crew
 from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger
-from a3c_core.runtimes.lines import episode_of
 from a3c_core.runtimes.shared_memory import GRANTED, Layout, Message, SharedBlock
+from a3c_core.worker import Episode
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
 _LOOK_S = 0.1  # between two looks at the crew
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
+_ENVELOPE = 512  # bytes of a pickled model beside its numbers
 _AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 
 
@@ -36,6 +37,7 @@ class Arrival(NamedTuple):
     lane: int
     generation: int  # of the lane's worker
     message: Message
+    episodes: tuple[Episode, ...]
     queue_length: int
 
 
@@ -72,15 +74,17 @@ class RealRuntime:
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         lanes = config.span.end
-        self.recorded: list[int] = [0] * lanes  # episodes, by lane
-        self._arrived: list[int] = [0] * lanes  # episodes whose last gradient was taken over, by lane
+        self.recorded: list[int] = [0] * lanes  # numbers of episodes below which all are recorded or given up, by lane
+        self._under_way: list[int] = [0] * lanes  # episodes granted whose last gradient was not taken over, by lane
         self._generations = [0] * lanes  # workers hired so far, by lane
         self._hogwild = config.exchange.transport == "hogwild"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
-        self.block = SharedBlock(Layout(lanes, master.parameters.size, slots))
+        size = master.parameters.size
+        mail_bytes = 4 * size + _ENVELOPE if config.exchange.transport == "queue" else 0
+        self.block = SharedBlock(Layout(lanes, size, config.agents_per_worker, slots, mail_bytes))
         self._arrays = self.block.arrays
         self._lanes = self._arrays.lanes
-        self._granted: list[int] = [0] * lanes  # episodes, by lane, as the lanes say
+        self._granted: list[int] = [0] * lanes  # numbers of episodes below which all were granted, as the lanes say
         self._tickets = 0  # episodes that nobody has been granted
         self._leaving: set[int] = set()  # lanes whose workers were told to go
         self._queue = GradientQueue(master.parameters.size)
@@ -113,9 +117,9 @@ class RealRuntime:
     def open(self, crew: Crew) -> None:
         """Make ready for gradients that `crew` will send."""
         self.crew, self.desk = crew, Desk(self.config, self._arrays, crew)
-        self._arrived = list(self.recorded)
+        self._granted = list(self.recorded)
         self._busy_s = self.ledger.totals.master_busy_s
-        self._tickets = self.config.episodes - sum(self.recorded)
+        self._tickets = self.config.episodes - self.ledger.episodes
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
@@ -184,13 +188,13 @@ class RealRuntime:
         self.ledger.totals.sent += 1
         self.desk.accept(lane)
 
-    def _take_over(self, lane: int, message: Message, gradient: Vector) -> None:
+    def _take_over(self, lane: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
         self.crew.hands[lane].heard_s = message.finished_s
-        if message.ends_episode:
-            self._arrived[lane] += 1
+        for _ in episodes:
+            self._under_way[lane] -= 1
             self._grant_one(lane)
         queue, exchange = self._queue, self.config.exchange
-        arrival = Arrival(lane, self._generations[lane], message, len(queue))
+        arrival = Arrival(lane, self._generations[lane], message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
@@ -240,15 +244,14 @@ class RealRuntime:
 
     def _write_up(self, dealt: Dealt) -> None:
         arrival = dealt.arrival
-        message, lane, episode = arrival.message, arrival.lane, episode_of(arrival.message)
-        offset_s = self.elapsed_s - self._started_s
-        started_s = max(0.0, message.started_s + offset_s)  # the first may begin before the last worker is up
+        message, lane = arrival.message, arrival.lane
+        offset_s = self.elapsed_s - self._started_s  # the first may begin before the last worker is up: not below 0
+        episodes = tuple(e._replace(started_s=max(0.0, e.started_s + offset_s)) for e in arrival.episodes)
         arrived_s = max(0.0, message.finished_s + offset_s)
-        delivery = Delivery(lane, message.version_pulled, started_s, arrived_s, arrival.queue_length, episode)
-        by_profile = episode is not None and self.config.schedule.clock == "profile"
-        episode_s = self.profile.cycle_s(episode.steps) if by_profile and episode else None
+        delivery = Delivery(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
+        by_profile = self.config.schedule.clock == "profile"
         totals = self.ledger.totals
-        totals.env_steps += message.rollout_steps
+        totals.env_steps += message.env_steps
         totals.master_busy_s = dealt.busy_s
         self.ledger.enter(
             delivery,
@@ -259,10 +262,10 @@ class RealRuntime:
             dealt.staleness,
             dealt.gradient_norm,
             wall_s=dealt.clock_s,
-            episode_s=episode_s,
+            episode_s=(lambda episode: self.profile.cycle_s(episode.steps)) if by_profile else None,
         )
-        if episode is not None:
-            self.recorded[lane] += 1
+        if episodes:
+            self.recorded[lane] = max(self.recorded[lane], *(episode.number + 1 for episode in episodes))
             alive = self.alive
             self._change_workers(alive, self.ledger.target_workers(alive, len(self._queue)))
 
@@ -292,9 +295,9 @@ class RealRuntime:
             self._lanes[name][lane] = value
         self.desk.clear(lane)
         self._generations[lane] += 1
-        self._lanes["granted"][lane] = self._granted[lane] = self._arrived[lane]
-        self.crew.hire(lane, self._arrived[lane])
-        for _ in range(_AHEAD):
+        self._lanes["granted"][lane] = self._granted[lane]
+        self.crew.hire(lane, self._granted[lane])
+        for _ in range(_AHEAD * self.config.agents_per_worker):
             self._grant_one(lane)
         self.desk.post(lane, self.master)
 
@@ -303,9 +306,11 @@ class RealRuntime:
 
         Towards the end of the run fewer are granted in advance, so that no worker is left alone with many.
         """
-        ahead = min(_AHEAD, 1 + self._tickets // (2 * len(self._granted)))
-        if self._tickets and self._granted[lane] - self._arrived[lane] < ahead and lane not in self._leaving:
+        agents = self.config.agents_per_worker
+        ahead = agents * min(_AHEAD, 1 + self._tickets // (2 * agents * len(self._granted)))
+        if self._tickets and self._under_way[lane] < ahead and lane not in self._leaving:
             self._tickets -= 1
+            self._under_way[lane] += 1
             self._granted[lane] += 1
             self._lanes["granted"][lane] = self._granted[lane]
             self.desk.wake(lane, GRANTED)
@@ -320,8 +325,8 @@ class RealRuntime:
             while self.desk.holds(lane):  # what it had handed over is not lost
                 self._accept(lane)
             self.crew.bury(lane)
-            self._tickets += self._granted[lane] - self._arrived[lane]  # what it was granted, but left undone
-            self._granted[lane] = self._arrived[lane]
+            self._tickets += self._under_way[lane]  # what it was granted, but left undone
+            self._under_way[lane] = 0
             if lane in self._leaving:
                 self._leaving.discard(lane)
                 continue

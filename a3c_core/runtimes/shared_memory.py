@@ -4,6 +4,7 @@ import math
 import mmap
 import multiprocessing.reduction
 import os
+import pickle
 import tempfile
 from typing import Any, NamedTuple
 
@@ -11,29 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.parameters import Vector
+from a3c_core.worker import Episode
 
 
 class Message(NamedTuple):
     """What travels with a gradient; times are of the monotonic clock, which all processes of a machine share."""
 
     version_pulled: int
-    rollout_steps: int
-    started_s: float  # of the episode
+    env_steps: int
     finished_s: float
-    ends_episode: int = 0  # if 1, what follows describes the episode
-    episode: int = 0  # the worker's own count
-    score: int = 0
-    reward: float = 0.0
-    steps: int = 0
-    truncated: int = 0
-    loss: float = 0.0
-    entropy: float = 0.0
+    episodes: int = 0  # that it ends; they are described apart
     version_applied: int = 0  # from here on: only where the worker itself updates the parameters
     rejected: int = 0
     gradient_norm: float = 0.0
 
 
-MESSAGE = np.dtype([(name, "i8" if kind is int else "f8") for name, kind in Message.__annotations__.items()])
+_KINDS = {int: "i8", float: "f8", bool: "?"}
+MESSAGE = np.dtype([(name, _KINDS[kind]) for name, kind in Message.__annotations__.items()])
+EPISODE = np.dtype([(name, _KINDS[kind]) for name, kind in Episode.__annotations__.items()], align=True)
 
 LANE = np.dtype(  # one worker's line to the master; each field has one writer, or may be missed, so no lock is needed
     [
@@ -42,6 +38,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("served", "i8"),  # master: gradients applied, dropped or rejected
         ("stop", "i8"),  # master: leave at the next occasion
         ("mail_sent", "i8"),  # master: models put into the mailbox
+        ("mail_size", "i8"),  # master: bytes of the last one
         ("sent", "i8"),  # worker: messages handed over
         ("mail_taken", "i8"),  # worker: models taken from the mailbox
         ("waiting", "i8"),  # worker: what it wants to be woken for; cleared by the master when it does so
@@ -73,7 +70,9 @@ class Layout(NamedTuple):
 
     lanes: int
     parameters: int
-    optimizer_slots: int
+    agents: int
+    optimizer_slots: int  # without a master
+    mail_bytes: int  # of a mailbox; 0 where there are none
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
         size = self.parameters
@@ -85,7 +84,9 @@ class Layout(NamedTuple):
             ((self.optimizer_slots, size), np.float32),
             ((self.lanes,), LANE),
             ((self.lanes, RING_SLOTS), MESSAGE),
+            ((self.lanes, RING_SLOTS, self.agents), EPISODE),
             ((self.lanes, RING_SLOTS, size), np.float32),
+            ((self.lanes, self.mail_bytes), np.uint8),
         ]
 
     @property
@@ -116,7 +117,9 @@ class SharedArrays(NamedTuple):
     slots: NDArray[np.float32]  # [S, P], the optimizer's averages, without a master
     lanes: NDArray[np.void]  # LANE [L]
     messages: NDArray[np.void]  # MESSAGE [L, RING_SLOTS]
+    episodes: NDArray[np.void]  # EPISODE [L, RING_SLOTS, agents], those that the messages end
     gradients: NDArray[np.float32]  # [L, RING_SLOTS, P]
+    mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
     def publish(self, version: int, parameters: Vector) -> None:
         """Make `parameters` [P] the latest; only the master calls this."""
@@ -134,6 +137,17 @@ class SharedArrays(NamedTuple):
             out[:] = self.parameters[buffer]
             if version >= 0 and self.versions[buffer] == version:
                 return version
+
+    def put_mail(self, lane: int, version: int, parameters: Vector) -> None:
+        """Put a model into a mailbox, which must be empty; only the master calls this."""
+        letter = pickle.dumps((version, parameters), protocol=5)
+        self.mail[lane, : len(letter)] = np.frombuffer(letter, np.uint8)
+        self.lanes["mail_size"][lane] = len(letter)
+        self.lanes["mail_sent"][lane] += 1  # last: only now is the slot the worker's
+
+    def take_mail(self, lane: int) -> tuple[int, Vector]:
+        """Return the (version, parameters [P]) in a mailbox, which must be full."""
+        return pickle.loads(self.mail[lane, : self.lanes["mail_size"][lane]].tobytes())
 
 
 class SharedBlock:

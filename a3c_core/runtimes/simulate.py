@@ -39,7 +39,6 @@ class Seat:
     worker: Worker
     held: Mail  # the parameters it plays with
     slot: Mail | None = None  # its mailbox
-    episode_started_s: float = 0.0
     delivery: Delivery | None = None  # played, but not yet handed to the master
     gradient: Vector | None = None
     core_s: float | None = None  # time on a core that its work will take, while the game still waits
@@ -105,29 +104,32 @@ class Simulation:
     # Workers
 
     def _add_worker(self, at_s: float) -> None:
-        worker = Worker(self.next_id, self.config.seed, self.engine)
+        worker = self.new_worker(self.next_id)
         newest = Mail(self.master.version, self.master.parameters.copy())
         self.seats[worker.id] = Seat(worker, newest, newest if self._mailboxes else None)
         heapq.heappush(self.events, (at_s, worker.id))
         self.next_id += 1
 
+    def new_worker(self, worker_id: int) -> Worker:
+        """Return a worker that has not begun yet."""
+        return Worker(worker_id, self.config.seed, self.engine, agents=self.config.agents_per_worker)
+
     def _begin(self, seat: Seat) -> None:
         """Pull, play, and let the gradient arrive when that is done; or leave, if nothing is left to begin."""
-        if not seat.worker.in_episode:
-            if seat.retiring or self.totals.episodes_begun == self.config.episodes:
-                del self.seats[seat.worker.id]
-                return
-            self.totals.episodes_begun += 1
-            seat.episode_started_s = self.clock_s
+        may_begin = 0 if seat.retiring else self.config.episodes - self.totals.episodes_begun
+        if not may_begin and not seat.worker.in_episode:
+            del self.seats[seat.worker.id]
+            return
         loaded = self._pull(seat)
-        work = seat.worker.work(seat.held.parameters)
-        seat.delivery = Delivery(seat.worker.id, seat.held.version, seat.episode_started_s, episode=work.episode)
-        seat.gradient = work.rollout.gradient
-        steps = work.rollout.env_steps
+        work = seat.worker.work(seat.held.parameters, may_begin, self.clock_s)
+        seat.delivery = Delivery(seat.worker.id, seat.held.version, episodes=work.episodes)
+        seat.gradient = work.gradient
+        steps = work.env_steps
+        self.totals.episodes_begun += work.began
         self.totals.env_steps += steps
         game_s = steps * self.config.environment.wait_s
         waits, seat.waits = seat.waits + (game_s > 0), 0
-        seat.core_s = self.profile.cycle_s(steps, work.began_episode, loaded, waits)
+        seat.core_s = self.profile.cycle_s(steps, work.began, loaded, waits)
         if game_s > 0:
             game_s += self.profile.oversleep_s * self.profile.slowdown
             heapq.heappush(self.events, (self.clock_s + game_s, seat.worker.id))
@@ -251,7 +253,7 @@ class Simulation:
         """Write down what became of a gradient, then let the schedule have its way."""
         alive = self._alive()
         self.ledger.enter(delivery, status, self.clock_s, alive, self.master.version, staleness, gradient_norm)
-        if delivery.episode is None:
+        if not delivery.episodes:
             return
         target = self.ledger.target_workers(alive, len(self.queue))
         for _ in range(target - alive):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from a3c_core.runtimes.ledger import Delivery, Ledger, Moment, Totals
 from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.simulate import Mail, Seat, Simulation
-from a3c_core.worker import Episode, Worker
+from a3c_core.worker import Episode
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -83,12 +83,13 @@ def restore_ledger(ledger: Ledger, numbers: dict[str, Any]) -> None:
 def delivery_from(saved: list[Any]) -> Delivery:
     """Return the delivery that JSON made a list of."""
     delivery = Delivery(*saved)
-    return delivery._replace(episode=Episode(*delivery.episode) if delivery.episode else None)
+    return delivery._replace(episodes=tuple(Episode(*episode) for episode in delivery.episodes))
 
 
 def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
     key = f"worker{seat.worker.id}"
-    worker, arrays[f"{key}_environment"] = seat.worker.get_state()
+    worker, games = seat.worker.get_state()
+    arrays |= {f"{key}_game{place}": game for place, game in games.items()}
     arrays[f"{key}_held"] = seat.held.parameters
     if seat.slot is not None:
         arrays[f"{key}_slot"] = seat.slot.parameters
@@ -99,7 +100,6 @@ def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
         "worker": worker,
         "held": seat.held.version,
         "slot": seat.slot.version if seat.slot else None,
-        "episode_started_s": seat.episode_started_s,
         "delivery": seat.delivery,
         "core_s": seat.core_s,
         "waits": seat.waits,
@@ -109,13 +109,13 @@ def _take_seat(seat: Seat, arrays: Arrays) -> dict[str, Any]:
 
 def _restore_seat(simulation: Simulation, saved: dict[str, Any], arrays: Arrays) -> Seat:
     key = f"worker{saved['id']}"
-    worker = Worker(saved["id"], simulation.config.seed, simulation.engine)
-    worker.set_state(saved["worker"], arrays[f"{key}_environment"])
+    worker = simulation.new_worker(saved["id"])
+    begun = range(len(saved["worker"]["agents"]))
+    worker.set_state(saved["worker"], {i: arrays[f"{key}_game{i}"] for i in begun if f"{key}_game{i}" in arrays})
     return Seat(
         worker=worker,
         held=Mail(saved["held"], arrays[f"{key}_held"]),
         slot=Mail(saved["slot"], arrays[f"{key}_slot"]) if saved["slot"] is not None else None,
-        episode_started_s=saved["episode_started_s"],
         delivery=delivery_from(saved["delivery"]) if saved["delivery"] is not None else None,
         gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
         core_s=saved["core_s"],

@@ -19,12 +19,11 @@ _NICENESS = 10  # everyone waits for the master, so where there are more process
 
 
 class LineEnds(NamedTuple):
-    """The worker's ends of the line: descriptors, and connections where the transport is `queue`."""
+    """The worker's ends of the line: descriptors, and a connection where the transport is `queue`."""
 
     doorbell: Any
     wake: Any
     gradients: Any = None
-    mailbox: Any = None
 
 
 def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, lifeline: Any) -> None:
@@ -43,23 +42,22 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
     engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
     engine.sample_times = True
-    worker = Worker(lane, config.seed, engine, episode)
+    worker = Worker(lane, config.seed, engine, episode, config.agents_per_worker)
     line = _line(config, lane, arrays, ends)
     line.announce()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
-    started_s, began_cpu_s = 0.0, cpu_clock()
+    began_cpu_s = cpu_clock()
     try:
         while True:
-            if not worker.in_episode:
-                line.await_grant(worker.next_episode)
-                started_s = time.monotonic()
+            may_begin = line.may_begin(worker.next_episode, worker.in_episode)
+            started_s = time.monotonic()
             version, parameters = line.pull()
             began_s = time.monotonic()
-            work = worker.work(parameters)
+            work = worker.work(parameters, may_begin, started_s)
             worked_s = time.monotonic() - began_s
-            _await_game(work.rollout.env_steps * config.environment.wait_s)
+            _await_game(work.env_steps * config.environment.wait_s)
             _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
-            line.deliver(work, version, started_s)
+            line.deliver(work, version)
     except Stopped:
         arrays.lanes[lane]["cpu_s"] += cpu_clock() - began_cpu_s
 
@@ -79,7 +77,7 @@ def _book(lane: Any, worked_s: float, waited_s: float, play_share: float) -> Non
 def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:
     line = config, lane, arrays, ends.doorbell, ends.wake
     if config.exchange.transport == "queue":
-        return QueueLine(*line, gradients=ends.gradients, mailbox=ends.mailbox)
+        return QueueLine(*line, gradients=ends.gradients)
     return HogwildLine(*line) if config.exchange.transport == "hogwild" else SharedLine(*line)
 
 
