@@ -5,6 +5,7 @@ from typing import Literal
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines.base import Engine
 from a3c_core.models import DenseModel, Model
+from a3c_core.tf import allow_onednn
 
 EngineName = Literal["compiled", "tensorflow", "report"]
 _COMPILED_GAME = EnvironmentConfig().id
@@ -28,6 +29,8 @@ def make_engine(name: EngineName, model: Model, environment: EnvironmentConfig, 
         from a3c_core.engines.compiled import CompiledEngine
 
         return CompiledEngine(DenseModel(), environment, learner)
+    if not isinstance(model, DenseModel):
+        allow_onednn()
     if name == "tensorflow":
         from a3c_core.engines.tensorflow import TensorFlowEngine
 
