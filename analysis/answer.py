@@ -71,7 +71,7 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
         return readings_why.of_saturation(study)
     cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
     cost = (
-        f"{limit:.1f} untrained workers keep the master busy, since an episode takes {cycle} and its gradient {service}"
+        f"{limit:.1f} workers keep the master busy at the start, as an episode takes {cycle} and its gradient {service}"
     )
     if not failed:
         return f"By arithmetic {cost}.{_dynamic(study)}"

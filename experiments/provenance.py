@@ -45,8 +45,10 @@ def _version(package: str) -> str | None:
 
 @cache
 def _git() -> dict[str, Any]:
+    """Return the commit, and whether files that it tracks were changed since; results do not count."""
     commit = _ask_git("rev-parse", "HEAD")
-    return {"commit": commit, "dirty": None if commit is None else bool(_ask_git("status", "--porcelain"))}
+    changed = _ask_git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")
+    return {"commit": commit, "dirty": None if commit is None else bool(changed)}
 
 
 def _ask_git(*arguments: str) -> str | None:
