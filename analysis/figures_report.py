@@ -159,7 +159,7 @@ def _draw_limit(ax: Axes, workers: float) -> None:
     ax.axvspan(workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
     ax.axvline(workers, color=style.WARNING, linewidth=1.2)
     ax.annotate(
-        f"N* = {workers:.1f}\nfrom here on untrained\nworkers keep the\nmaster busy",
+        f"N* = {workers:.1f}\nfrom here on workers\nkeep the master busy\nat the start",
         (workers, ax.get_ylim()[1]),
         (5, -3),
         textcoords="offset points",

@@ -13,6 +13,8 @@ from analysis.figures_report import legend_title, plot_score
 from analysis.study import Schedule, Study
 
 _FATE = LinearSegmentedColormap.from_list("fate", ["#dbe7f3", style.WARNING])
+_LINE = 12  # points from one label's row to the next
+_LETTER = 0.03  # a letter's width, as a share of the largest speed
 
 
 def plot_score_over(study: Study, ax: Axes, axis: str) -> Axes:
@@ -28,6 +30,7 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     points = frontier_points(study)
     best = points[points["best"]].sort_values("speed")
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
+    rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
     for schedule in study.schedules():
         point = points.loc[schedule.label]
         shade = style.tone(schedule)
@@ -37,7 +40,8 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
         face = "white" if schedule.dynamic else shade
         ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
                 markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
-        side = {"xytext": (8, -14)} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
+        below = (8, -14 - _LINE * rows.get(schedule.label, 0))
+        side = {"xytext": below} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
         ax.annotate(schedule.label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
                     color=shade, **side)  # fmt: skip
     ax.set_xlim(0, 1.18 * points["speed"].max())
@@ -48,6 +52,17 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     ax.set_title("Learning efficiency against speed")
     style.note(ax, "grey: schedules that no other beats in both; hollow: dynamic")
     return ax
+
+
+def _label_rows(speeds: pd.Series) -> dict[str, int]:
+    """Return the row, counted from the top, in which each label below its point runs into no other."""
+    ends: list[float] = []  # of the last label in each row
+    rows = {}
+    for label, speed in speeds.sort_values().items():
+        free = next((row for row, end in enumerate(ends) if end < speed), len(ends))
+        ends[free : free + 1] = [speed + _LETTER * len(str(label)) * speeds.max()]
+        rows[str(label)] = free
+    return rows
 
 
 def frontier_points(study: Study) -> pd.DataFrame:

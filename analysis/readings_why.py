@@ -97,7 +97,7 @@ def of_saturation(study: Study) -> str:
     agrees = (not idle or idle[-1].end < limit) and (not seen or limit <= seen[0].end)
     done = study.done
     cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
-    said = f"An untrained episode takes a worker C = {cycle} and the master S = {service}"
+    said = f"At the start an episode takes a worker C = {cycle} and the master S = {service}"
     n_star = float(done["saturation_start"].median())
     verdict = "as predicted" if agrees else "unlike predicted"
     return f"{said}, so N* = (C + S) / S = {n_star:.1f}; {observed}, {verdict}.{_crowding(study)}"
