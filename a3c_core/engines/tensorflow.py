@@ -51,8 +51,7 @@ class TensorFlowEngine:
     ) -> tuple[Vector, Sequence[Play]]:
         """Act for all agents in one call a step, and differentiate all that they played in one call."""
         began = time.perf_counter()
-        self._load(parameters)
-        trajectories = play_together(self._act_on, environments, self._steps_at_once)
+        trajectories = self.play_together(parameters, environments)
         played = time.perf_counter()
         gradient, losses, entropies = self._gradient(
             np.concatenate([trajectory.observations for trajectory in trajectories]),
@@ -70,6 +69,11 @@ class TensorFlowEngine:
 
     def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
         return play_steps(self.policy(parameters), environment, self._steps_at_once)
+
+    def play_together(self, parameters: Vector, environments: Sequence[GymEnvironment]) -> list[Trajectory]:
+        """Let several agents play side by side, with one call for all of them a step."""
+        self._load(parameters)
+        return play_together(self._act_on, environments, self._steps_at_once)
 
     def policy(self, parameters: Vector) -> Policy:
         """Return the policy as a function of one observation, good until the engine is given other parameters."""
