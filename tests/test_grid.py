@@ -122,7 +122,11 @@ sedes: 3
         ("base: {episodes: true}", "must be a valid integer"),
         ("base: {engine: numba}", "must be compiled, tensorflow or report"),
         ("base: {profile: nowhere}", "no cost profile 'nowhere'"),
-        ("base: {environment: {observation: frames}}", "compiled can't run this"),
+        ("base: {environment: {observation: raw}}", "compiled can't run this"),
+        (
+            "base: {environment: {observation: frames}}",
+            "model: conv and environment.observation: frames need each other",
+        ),
         ("base: {learner: {update_every: t_max}}", "needs a t_max"),
         ("base: {environment: {id: Pong}}", "compiled can't run this"),
         ("base: 4", "must be a mapping"),
