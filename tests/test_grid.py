@@ -125,7 +125,7 @@ sedes: 3
         ("base: {environment: {observation: raw}}", "compiled can't run this"),
         (
             "base: {environment: {observation: frames}}",
-            "model: conv and environment.observation: frames need each other",
+            "observation: frames need each other",
         ),
         ("base: {learner: {update_every: t_max}}", "needs a t_max"),
         ("base: {environment: {id: Pong}}", "compiled can't run this"),

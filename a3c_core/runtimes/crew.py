@@ -68,8 +68,10 @@ class Crew:
     def wait(self, limit_s: float) -> None:
         """Block until a worker rings or dies, or the limit has passed."""
         self._poll.poll(limit_s * 1000)
-        with contextlib.suppress(BlockingIOError):
+        try:
             os.read(self._bell, 65_536)
+        except BlockingIOError:  # nobody has rung
+            return
 
     def wake(self, lane: int) -> None:
         """Wake a worker that waits for the master."""

@@ -25,6 +25,7 @@ class Desk:
         self._waiting, self._finished_s = lanes["waiting"], arrays.messages["finished_s"]
         self._mail_sent, self._mail_taken = lanes["mail_sent"], lanes["mail_taken"]
         self._taken: NDArray[np.int64] = np.zeros(len(lanes), np.int64)  # messages, by lane, as `accepted` says
+        self._room = 0  # as the workers see it
         self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
         self._awake_since_s = time.monotonic()
 
@@ -102,7 +103,8 @@ class Desk:
 
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""
-        self._own["room"] = room
+        if room != self._room:
+            self._own["room"] = self._room = room
 
     # To the workers
 

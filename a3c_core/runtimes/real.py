@@ -78,6 +78,7 @@ class RealRuntime:
         self._under_way: list[int] = [0] * lanes  # episodes granted whose last gradient was not taken over, by lane
         self._generations = [0] * lanes  # workers hired so far, by lane
         self._hogwild = config.exchange.transport == "hogwild"
+        self._waits_for_apply = config.exchange.pull == "after_apply"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
         mail_bytes = 4 * size + _ENVELOPE if config.exchange.transport == "queue" else 0
@@ -172,10 +173,8 @@ class RealRuntime:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         desk, queue = self.desk, self._queue
         pending = desk.pending() if len(queue) else desk.wait(_LOOK_S)
-        while pending.size and len(queue) < self._capacity:
-            for lane in desk.oldest_first(pending)[: self._capacity - len(queue)]:
-                self._accept(lane)
-            pending = desk.pending()
+        for lane in desk.oldest_first(pending)[: self._capacity - len(queue)]:
+            self._accept(lane)
         desk.show_room(self._capacity - len(queue))
 
     def _accept(self, lane: int) -> None:
@@ -221,7 +220,7 @@ class RealRuntime:
         self._note(arrival, status, master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
-        if arrival.generation == self._generations[arrival.lane]:
+        if self._waits_for_apply and arrival.generation == self._generations[arrival.lane]:
             self.desk.mark_served(arrival.lane)
 
     # Records and schedule
