@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,8 +15,11 @@ import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.records import EpisodeRecord, read_records
+from a3c_core.runtimes.lines import SharedLine
 from a3c_core.runtimes.real import RunFailed
+from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, RING_SLOTS, Layout, SharedBlock
 from a3c_core.train import RealRun, train
+from a3c_core.worker import Work
 
 SHARED = ExchangeConfig(transport="shared")
 QUEUE = ExchangeConfig(transport="queue", channel="mailbox")
@@ -154,6 +158,26 @@ def test_auto_lets_workers_go():
     assert_each_once(summary, records, 1500)
     assert max(alive) >= 6
     assert records[-1].workers_alive <= 4
+
+
+def test_a_worker_on_its_way_out_overwrites_nothing_that_the_master_has_not_taken():
+    block = SharedBlock(Layout(lanes=1, parameters=3, agents=1, optimizer_slots=0, mail_bytes=0))
+    arrays, (_, doorbell), (wake, button) = block.arrays, os.pipe(), os.pipe()
+    line = SharedLine(RunConfig(), 0, arrays, doorbell, wake)
+    arrays.desk["room"] = 9
+    work = Work(np.zeros(3, np.float32), 1, 0, ())
+    for version in range(RING_SLOTS):
+        line.deliver(work, version)
+    arrays.lanes["stop"] = AFTER_THIS_EPISODE
+    last = threading.Thread(target=line.deliver, args=(work, 99))
+    last.start()
+    last.join(0.3)
+    assert last.is_alive()  # it waits for the master
+    assert arrays.messages["version_pulled"][0].tolist() == [0, 1, 2, 3]
+    arrays.lanes["accepted"] = 1
+    os.write(button, b"!")
+    last.join()
+    assert arrays.messages["version_pulled"][0].tolist() == [99, 1, 2, 3]
 
 
 def test_an_unbounded_queue_ends_as_overloaded():

@@ -15,7 +15,7 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 from a3c_core.config import RunConfig
-from a3c_core.runtimes.shared_memory import SharedBlock
+from a3c_core.runtimes.shared_memory import AT_ONCE, SharedBlock
 from a3c_core.runtimes.worker_main import LineEnds, process_main, work_until_stopped
 
 _DISMISSAL_S = 2.0  # time to leave politely before being killed
@@ -90,7 +90,7 @@ class Crew:
     def dismiss(self, lane: int) -> None:
         """Let a worker go: politely, then by force."""
         hand = self.hands.pop(lane)
-        self._block.arrays.lanes[lane]["stop"] = 1
+        self._block.arrays.lanes[lane]["stop"] = AT_ONCE
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             os.write(hand.wake, b"!")
         if isinstance(hand.body, threading.Thread):
@@ -110,7 +110,7 @@ class Crew:
     def close(self) -> None:
         """Dismiss everyone, all at the same time."""
         for hand in self.hands.values():
-            self._block.arrays.lanes[hand.lane]["stop"] = 1
+            self._block.arrays.lanes[hand.lane]["stop"] = AT_ONCE
         for lane in list(self.hands):
             self.dismiss(lane)
         for descriptor in (self._bell, self._bell_button, self._lifeline, self._master_end):

@@ -18,7 +18,16 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.master import new_optimizer
 from a3c_core.parameters import Vector
-from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.runtimes.shared_memory import (
+    ACCEPTED,
+    AT_ONCE,
+    GRANTED,
+    MAILED,
+    RING_SLOTS,
+    SERVED,
+    Message,
+    SharedArrays,
+)
 from a3c_core.worker import Episode, Work
 
 _WAKE_LIMIT_S = 0.2  # a wake-up that was missed costs no more than this
@@ -26,7 +35,7 @@ _FITS_BYTES = 12_000  # a gradient that any pipe holds whole
 
 
 class Stopped(Exception):
-    """The master wants this worker to leave."""
+    """The master wants this worker to leave, now or before its next episode."""
 
 
 class SharedLine:
@@ -55,7 +64,7 @@ class SharedLine:
         """Return how many episodes from this number on may begin now; who has nothing else to do waits for one."""
         lane = self._lane
         if not has_work:
-            self._wait(GRANTED, lambda: lane["granted"] > next_episode)
+            self._wait(GRANTED, lambda: lane["granted"] > next_episode or lane["stop"])
             if lane["stop"]:
                 raise Stopped
         return 0 if lane["stop"] else int(lane["granted"]) - next_episode
@@ -104,7 +113,7 @@ class SharedLine:
             return
         began = time.monotonic()
         lane = self._lane
-        while not lane["stop"]:
+        while lane["stop"] != AT_ONCE:
             lane["waiting"] = occasion  # the master clears it when it wakes us, so that it does so once
             if condition():
                 break
@@ -112,6 +121,8 @@ class SharedLine:
                 os.read(self._wake, 4096)
         lane["waiting"] = 0
         lane["wait_s"] += time.monotonic() - began
+        if lane["stop"] == AT_ONCE:
+            raise Stopped
 
 
 class QueueLine(SharedLine):

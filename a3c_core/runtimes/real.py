@@ -21,7 +21,7 @@ from a3c_core.runtimes.crew import Crew
 from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger
-from a3c_core.runtimes.shared_memory import GRANTED, Layout, Message, SharedBlock
+from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, GRANTED, Layout, Message, SharedBlock
 from a3c_core.worker import Episode
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
@@ -173,7 +173,7 @@ class RealRuntime:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         desk, queue = self.desk, self._queue
         pending = desk.pending() if len(queue) else desk.wait(_LOOK_S)
-        for lane in desk.oldest_first(pending)[: self._capacity - len(queue)]:
+        for lane in desk.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
             self._accept(lane)
         desk.show_room(self._capacity - len(queue))
 
@@ -284,7 +284,7 @@ class RealRuntime:
                 self._hire(lane)
         for lane in sorted(self.crew.hands.keys() - self._leaving)[target:]:
             self._leaving.add(lane)
-            self._lanes["stop"][lane] = 1  # it leaves after its episode
+            self._lanes["stop"][lane] = AFTER_THIS_EPISODE
             self.crew.wake(lane)
 
     def _hire(self, lane: int) -> None:

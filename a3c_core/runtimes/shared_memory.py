@@ -36,7 +36,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
         ("granted", "i8"),  # master: episodes that the worker may begin in all
         ("accepted", "i8"),  # master: messages taken over
         ("served", "i8"),  # master: gradients applied, dropped or rejected
-        ("stop", "i8"),  # master: leave at the next occasion
+        ("stop", "i8"),  # master: AFTER_THIS_EPISODE or AT_ONCE
         ("mail_sent", "i8"),  # master: models put into the mailbox
         ("mail_size", "i8"),  # master: bytes of the last one
         ("sent", "i8"),  # worker: messages handed over
@@ -54,6 +54,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
 )
 
 GRANTED, ACCEPTED, SERVED, MAILED = 1, 2, 3, 4  # what a worker waits for
+AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
 DESK = np.dtype(  # the master's own place
     [
