@@ -24,6 +24,7 @@ class Seen(NamedTuple):
     env_steps_per_s: float
     episodes_per_s: float
     updates_per_s: float
+    core_s: float  # of this process, which is the master's, per update
     start_s: float = 0.0  # from hiring the first worker to all being ready
     worker_bytes: float | None = None  # a worker's memory, with what it shares divided fairly; None if not known
 
@@ -56,10 +57,11 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen
 
 def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1) -> Seen:
     _run_on(runtime, seconds * _WARM_UP, 0)
-    before, began_s = _counts(runtime), time.monotonic()
+    before, began_s, began_core_s = _counts(runtime), time.monotonic(), time.process_time()
     _run_on(runtime, seconds, runtime.ledger.episodes + episodes)
-    taken_s = time.monotonic() - began_s
-    return Seen(*((_counts(runtime) - before) / taken_s).tolist())
+    taken_s, core_s = time.monotonic() - began_s, time.process_time() - began_core_s
+    steps, played, updates = (_counts(runtime) - before).tolist()
+    return Seen(steps / taken_s, played / taken_s, updates / taken_s, core_s / max(updates, 1))
 
 
 def _run_on(runtime: RealRuntime | Simulation, seconds: float, episodes: int) -> None:

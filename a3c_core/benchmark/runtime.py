@@ -79,6 +79,7 @@ def measure_runtime(seconds: float) -> Results:
     engines = {engine: _watch(_engine_case(engine), parameters, seconds) for engine in ENGINES}
     rows += [_row(_engine_case(engine), one, _engine_case(ENGINES[-1])) for engine, one in engines.items()]
     facts = [*_ratios(seen, engines), *_crowd(first, engines), *_updates(parameters["short"], seconds)]
+    facts.append(Fact("master's core time a gradient, woken for each, shared", 1e6 * seen[_TWO].core_s, "µs"))
     return Results("runtime", "steps", REFERENCE, rows, facts, where="all cores")
 
 
@@ -127,7 +128,9 @@ def _updates(parameters: Vector, seconds: float) -> list[Fact]:
     facts = []
     for transport in ("shared", "queue"):
         fed = FedMaster(transport)
-        facts.append(Fact(f"master's updates a second, {transport}", 1.0 / fed.update_s(seconds), ""))
+        update_s = fed.update_s(seconds)
+        facts.append(Fact(f"master's updates a second, {transport}", 1.0 / update_s, ""))
+        facts.append(Fact(f"master's core time a gradient, without a pause, {transport}", 1e6 * update_s, "µs"))
         fed.close()
     config = _TWO.config().model_copy(update={"learner": _EVERY_STEP})
     real = watch_real(config, parameters, seconds)
