@@ -1,0 +1,39 @@
+"""The benchmarks of whole runs: every row is there, with what it is compared to."""
+
+import json
+
+from a3c_core.benchmark import frames, runtime
+from a3c_core.benchmark.__main__ import main
+
+
+def measured(tmp_path, benchmark):
+    """Return ({row's name: row}, {fact's name: value}) of a benchmark's JSON file."""
+    path = tmp_path / "bench.json"
+    main([benchmark, "--seconds", "0.05", "--json", str(path)])
+    content = json.loads(path.read_text())
+    return {row["name"]: row for row in content["rows"]}, {fact["name"]: fact["value"] for fact in content["facts"]}
+
+
+def test_runtimes_and_transports_are_compared(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(runtime, "LONG_TRAINING", 20)
+    monkeypatch.setattr(runtime, "ENGINES", ("compiled",))
+    rows, facts = measured(tmp_path, "runtime")
+    for length in ("short", "long"):
+        for transport in ("shared", "queue", "hogwild"):
+            assert rows[f"{length}, processes, {transport}, 2"]["per_second"] > 0
+        assert rows[f"{length}, simulate, 2"]["per_second"] > 0
+    two, one = rows["long, processes, shared, 2"], rows["long, processes, shared, 1"]
+    assert facts["2 workers against 1, long episodes"] == two["per_second"] / one["per_second"] == two["ratio"]
+    assert facts["memory (PSS) of one of 40 workers"] < 120
+    assert facts["master's core time a gradient, woken for each, shared"] > 0
+    assert "40 workers against 2" in capsys.readouterr().out
+
+
+def test_frames_are_measured_by_agents_and_by_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "AGENTS", (1, 4))
+    monkeypatch.setattr(frames, "WORKERS", (1,))
+    monkeypatch.setattr(frames, "_REAL_S", 0.05)
+    rows, facts = measured(tmp_path, "frames")
+    assert list(rows) == [f"{what}, {agents} agents" for what in ("act", "learn", "1 processes") for agents in (1, 4)]
+    assert rows["act, 4 agents"]["ratio"] == facts["acting for 4 agents at once against one, on one core"]
+    assert "h per million steps" in rows["learn, 1 agents"]["note"]
