@@ -44,6 +44,11 @@ class Judgement(NamedTuple):
     findings: list[Finding]
 
     @property
+    def rests_on_data(self) -> bool:
+        """Whether the study has runs that tell."""
+        return any(finding.estimate for finding in self.findings)
+
+    @property
     def needed(self) -> list[str]:
         """What would decide the claim, if it is open."""
         if self.verdict != "undecided":
@@ -168,21 +173,22 @@ def entropy_is_hard(study: Study) -> list[Finding]:
         index="seed", columns="entropy_coefficient", values="final_score"
     )
     outcomes = [_against_none(by_seed, coefficient) for coefficient in coefficients if coefficient > 0]
-    worse = sum(verdict == "refuted" for verdict, _ in outcomes)
-    fine = sum(verdict == "supported" for verdict, _ in outcomes)
+    worse = sum(verdict == "refuted" for verdict, _, _ in outcomes)
+    fine = sum(verdict == "supported" for verdict, _, _ in outcomes)
     verdict: Verdict = (
         "supported" if 2 * worse > len(outcomes) else "refuted" if 2 * fine > len(outcomes) else "undecided"
     )
-    text = f"With {schedule.title}, against no entropy term: " + listed(words for _, words in outcomes) + " pipes."
-    return [Finding(text, verdict, None, "more seeds, or more coefficients" if verdict == "undecided" else "")]
+    text = f"With {schedule.title}, against no entropy term: " + listed(words for _, words, _ in outcomes) + " pipes."
+    worst = min((difference for _, _, difference in outcomes), key=lambda difference: difference.value)
+    return [Finding(text, verdict, worst, "more seeds, or more coefficients" if verdict == "undecided" else "")]
 
 
-def _against_none(by_seed, coefficient: float) -> tuple[Verdict, str]:
-    """Return whether a coefficient is as good as none, and the difference in words."""
+def _against_none(by_seed, coefficient: float) -> tuple[Verdict, str, statistics.Estimate]:
+    """Return whether a coefficient is as good as none, and the difference in words and in numbers."""
     pair = by_seed[[coefficient, 0.0]].dropna()
     difference = statistics.paired_difference(pair[coefficient].to_numpy(float), pair[0.0].to_numpy(float))
     margin = RELEVANT * abs(float(statistics.iqm(pair[0.0].to_numpy(float)))) if len(pair) else 0.0
-    return above(difference, -margin, margin), f"{coefficient:g} gives {with_interval(difference)}"
+    return above(difference, -margin, margin), f"{coefficient:g} gives {with_interval(difference)}", difference
 
 
 def speed_not_stability(study: Study) -> list[Finding]:

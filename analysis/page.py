@@ -35,7 +35,7 @@ def render(study: Study, tables: dict[str, pd.DataFrame], command: str, on_figur
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     judged = judge_all(study) if len(study.done) else []
-    shown = [judgement for judgement in judged if any(finding.estimate for finding in judgement.findings)]
+    shown = [judgement for judgement in judged if judgement.rests_on_data]
     told = shown if len(shown) < len(judged) - 2 else judged  # a study of something else only lists what it can judge
     return template.render(
         study=study,

@@ -29,7 +29,8 @@ def render(study: Study, folder: Path) -> str:
 
 
 def _verdicts(study: Study) -> list[str]:
-    judged = [judgement for judgement in judge_all(study) if any(finding.estimate for finding in judgement.findings)]
+    one_setting = len(study.variants) < 2
+    judged = [j for j in judge_all(study) if j.rests_on_data and (one_setting or j.claim.over_settings)]
     if not judged:
         return []
     rows = ["| claim | verdict | what it rests on |", "|---|---|---|", *map(_row, judged)]
