@@ -7,6 +7,8 @@ from analysis.figures import main_figure
 from analysis.study import Schedule, Study
 from analysis.words import count, duration, listed, number
 
+_FAR = 2.0  # times as old: what counts as a difference in staleness
+
 
 def answer(study: Study) -> str:
     """Return two sentences: what one learner can bear, and why."""
@@ -100,7 +102,8 @@ def _dynamic(study: Study, joint: str = " ") -> str:
     if not len(pair[0]):
         return "." if joint != " " else ""
     gain = statistics.paired_ratio(*pair)
-    words = f"growing from {fastest.start} to {fastest.end} as episodes get longer gives "
+    reached = round(study.estimate(fastest, "workers_max").value)
+    words = f"growing from {fastest.start} to {reached} as episodes get longer ({fastest.span}) gives "
     words += f"{number(gain.value)} times the steps per second of {control.title}."
     return joint + (words if joint != " " else words[0].upper() + words[1:])
 
@@ -129,7 +132,7 @@ def _separation(study: Study) -> str:
     shown = study.shown
     learned, failed = _split(shown, shown.schedules())
     ages = {s: shown.estimate(s, "staleness_mean").value for s in (*learned, *failed)}
-    if not learned or not failed or max(ages[s] for s in learned) >= min(ages[s] for s in failed):
+    if not learned or not failed or min(ages[s] for s in failed) < _FAR * max(ages[s] for s in learned):
         return ""
     most, least = number(max(ages[s] for s in learned)), number(min(ages[s] for s in failed))
     return f"Staleness tells them apart: at most {most} updates (mean) in those that learned, at least {least} else."

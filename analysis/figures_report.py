@@ -104,7 +104,7 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
         _draw_limit(ax, float(np.median(limits)))
     ax.set_ylabel("score at the end (pipes)")
     ax.set_title("What was learned, by number of workers")
-    style.note(ax, "arrows: dynamic schedules; dots: runs; last tenth of the run")
+    style.note(ax, "arrows: dynamic schedules, to where they came; dots: runs")
     return ax
 
 
@@ -146,13 +146,15 @@ def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
 
 
 def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
-    height = study.estimate(schedule, "final_score").value
+    """Draw a dynamic schedule from its start to the number of workers that it came to."""
+    height, end = (study.estimate(schedule, column).value for column in ("final_score", "workers_max"))
     look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
     arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
-    ax.annotate("", (schedule.end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
+    ax.annotate("", (end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
+    named = [text.get_text() for text in ax.texts if "→" in text.get_text()]
     place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": _PLATE}
-    if schedule.span not in [text.get_text() for text in ax.texts]:
-        ax.annotate(schedule.span, (schedule.end, height), (5, 0), zorder=5, **place)
+    if schedule.span not in named:
+        ax.annotate(schedule.span, (end, height), (-10, -14 - 13 * len(named)), zorder=5, **place)
 
 
 def _draw_limit(ax: Axes, workers: float) -> None:
@@ -160,8 +162,8 @@ def _draw_limit(ax: Axes, workers: float) -> None:
     ax.axvline(workers, color=style.WARNING, linewidth=1.2)
     ax.annotate(
         f"N* = {workers:.1f}\nfrom here on workers\nkeep the master busy\nat the start",
-        (workers, ax.get_ylim()[1]),
-        (5, -3),
+        (workers, 0.38 * ax.get_ylim()[1]),
+        (5, 0),
         textcoords="offset points",
         va="top",
         fontsize=8.5,
