@@ -63,7 +63,7 @@ DESK = np.dtype(  # the master's own place
     ]
 )
 
-RING_SLOTS = 4  # messages that a worker can have under way
+RING_SLOTS = 8  # messages that a worker can have under way
 
 
 class Layout(NamedTuple):
