@@ -40,6 +40,14 @@ class Browser:
         """Return what a piece of JavaScript returns."""
         return _call("POST", f"{self._session}/execute/sync", {"script": script, "args": list(arguments)})
 
+    def resize(self, width: int) -> None:
+        _call("POST", f"{self._session}/window/rect", {"width": width, "height": 1200})
+
+    def complaints(self) -> list[str]:
+        """Return the errors and warnings on the console since the last call."""
+        entries = _call("POST", f"{self._session}/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
+
     def text(self) -> str:
         return self.run("return document.body.innerText")
 
@@ -56,7 +64,8 @@ def browser() -> Iterator[Browser]:
             address = f"http://127.0.0.1:{port}"
             wait_for(lambda: _is_ready(address))
             options = {"binary": shutil.which("chromium"), "args": [*_OPTIONS, f"--user-data-dir={profile}"]}
-            wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}
+            log = {"goog:loggingPrefs": {"browser": "ALL"}}
+            wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options, **log}}
             session = f"{address}/session/{_call('POST', f'{address}/session', {'capabilities': wanted})['sessionId']}"
             yield Browser(session)
             _call("DELETE", session)

@@ -15,6 +15,7 @@ import pytest
 
 from analysis import figures, report
 from tests.analysis_studies import make_tiny, plan, run, write_metadata
+from tests.browser import INSTALLED, browser
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,24 @@ def test_the_page_needs_nothing_else(built):
             assert reference[1:] in page.ids
         elif not reference.startswith("data:"):
             assert (built / reference).is_file(), reference
+
+
+FIGURES = "return [...document.images].map(i => [i.naturalWidth, i.getBoundingClientRect().width])"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not INSTALLED, reason="chromium and chromedriver are not installed")
+def test_the_page_in_a_browser_on_a_phone_and_on_a_desk(built):
+    with browser() as window:
+        for width in (400, 1400):
+            window.resize(width)
+            window.open((built / "index.html").as_uri())
+            inner, needed = window.run("return [innerWidth, document.documentElement.scrollWidth]")
+            assert needed <= inner
+            sizes = window.run(FIGURES)
+            assert len(sizes) > 15
+            assert all(natural > 0 and 100 < shown <= inner for natural, shown in sizes)
+            assert window.complaints() == []
 
 
 def test_the_page_answers_first_and_judges_every_claim(built):
