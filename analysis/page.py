@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
     name: str
     title: str
     says: str
-    panels: list[str]  # each an SVG, in base64
+    panels: list[str]  # each a PNG, in base64
 
 
 def render(study: Study, tables: dict[str, pd.DataFrame], command: str, on_figure: OnFigure = lambda name: None) -> str:
@@ -83,7 +83,7 @@ def _drawn(study: Study, entry: figures.Entry, on_figure: OnFigure) -> Drawn:
     on_figure(entry.name)
     part = entry.part(study)
     with style.paper():
-        images = [style.image(style.draw(part, [panel]), "svg") for panel in entry.panels]
+        images = [style.image(style.draw(part, [panel]), "png") for panel in entry.panels]
     return Drawn(entry.name, entry.title, entry.says(study), [base64.b64encode(image).decode() for image in images])
 
 

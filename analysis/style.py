@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
+from PIL import Image
 
 from analysis.curves import Band
 from analysis.study import Schedule, Study
@@ -215,7 +216,15 @@ def image(figure: Figure, kind: str, dpi: int = 150) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
     figure.set_layout_engine("none")  # it is laid out: the next image need not do it again
-    return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else buffer.getvalue()
+    return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else _with_palette(buffer)
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """Return a picture with 256 colours, a third of its size: results are kept in git."""
+    buffer = io.BytesIO()
+    picture = Image.open(png).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    picture.save(buffer, "png", optimize=True)
+    return buffer.getvalue()
 
 
 def _shorter(path: re.Match[bytes]) -> bytes:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from a3c_core.command_line import positive_seconds
+
 if TYPE_CHECKING:
     from a3c_core.benchmark.measure import Results
 
@@ -41,18 +43,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add(subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str) -> None:
     parser = subcommands.add_parser(name, help=summary, description=summary)
-    parser.add_argument("--seconds", type=_positive, default=1.0, help="time to spend on each row (default: 1)")
+    parser.add_argument("--seconds", type=positive_seconds, default=1.0, help="time to spend on each row (default: 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to FILE")
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, not {text!r}")
-    return value
 
 
 def main(arguments: list[str] | None = None) -> None:
