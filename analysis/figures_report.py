@@ -162,7 +162,7 @@ def _draw_limit(ax: Axes, workers: float) -> None:
     ax.axvline(workers, color=style.WARNING, linewidth=1.2)
     ax.annotate(
         f"N* = {workers:.1f}\nfrom here on workers\nkeep the master busy\nat the start",
-        (workers, 0.38 * ax.get_ylim()[1]),
+        (workers, 0.48 * ax.get_ylim()[1]),
         (5, 0),
         textcoords="offset points",
         va="top",
