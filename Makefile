@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench ui notebooks clean
+.PHONY: help setup setup-ray demo test test-ray check bench ui notebooks clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -20,6 +20,12 @@ $(READY): requirements.lock
 	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(RUN) -r requirements.lock
 	@touch $@
 
+setup-ray: $(VENV)/.ready-ray  ## the same with Ray, for more than one machine
+
+$(VENV)/.ready-ray: requirements-ray.lock $(READY)
+	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(RUN) -r requirements-ray.lock
+	@touch $@
+
 demo: setup  ## a small real sweep in virtual time, its picture and its report
 	$(RUN) run_sweep.py --grid quick
 	$(RUN) -m analysis.report results/quick
@@ -27,6 +33,9 @@ demo: setup  ## a small real sweep in virtual time, its picture and its report
 
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
 	$(RUN) -m pytest $(TESTS)
+
+test-ray: setup-ray  ## the tests that need Ray: a cluster of two nodes on this machine
+	$(RUN) -m pytest tests/test_ray.py
 
 check: setup  ## ruff and mypy
 	$(RUN) -m ruff check .

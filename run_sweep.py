@@ -15,6 +15,7 @@ examples:
   python run_sweep.py --grid workers.yaml --dry-run             # its cells, and about how long they would take
   python run_sweep.py --grid workers.yaml --set episodes=2000   # a short version, in a study of its own
   python run_sweep.py --grid report --only workers=10,seed=0    # a part of a grid
+  python run_sweep.py --grid report --backend ray --address 10.0.0.1:6379    # on all machines of a Ray cluster
   python run_sweep.py --sync                                    # bring MLflow up to date after it was away
 
 The same command goes on where an interrupted sweep stopped. Exit codes: 0 all done, 1 a cell failed, 2 a mistake in the
@@ -52,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--seeds", metavar="N|LIST", help="a count, such as 3, or a list, such as 0,5,7")
     how = made.add_argument_group("how to run it")
     how.add_argument("--jobs", type=int, metavar="N", help="cells at once (default: one per core; real runtimes: 1)")
+    how.add_argument("--backend", choices=("local", "ray"), default="local", help="ray: cells go to a Ray cluster")
+    how.add_argument("--address", metavar="HOST:PORT", help="the Ray cluster (default: one of our own, here)")
     how.add_argument("--fresh", action="store_true", help="start over; older results are kept aside")
     how.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
     how.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="default: results")

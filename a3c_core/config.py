@@ -71,7 +71,9 @@ class RunConfig(Section):
     workers: str = Field("10", description="10, 10->20 or auto")
     episodes: int = Field(100_000, ge=1, description="episodes to play, over all workers")
     seed: int = Field(0, ge=0)
-    runtime: Literal["simulate", "processes", "threads"] = "simulate"
+    runtime: Literal["simulate", "processes", "threads", "ray"] = Field(
+        "simulate", description="virtual time, or real workers: processes or threads here, or Ray's on any machine"
+    )
     engine: Literal["compiled", "tensorflow", "report"] = "compiled"
     model: Literal["dense", "conv"] = Field("dense", description="conv learns from frames, and needs TensorFlow")
     agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
@@ -103,6 +105,15 @@ class RunConfig(Section):
         fitting = channels.get(self.exchange.transport, self.exchange.channel)
         if self.runtime != "simulate" and self.exchange.channel != fitting:
             raise ValueError(f"transport {self.exchange.transport} needs channel {fitting}")
+        return self
+
+    @model_validator(mode="after")
+    def _fitting_transport(self) -> "RunConfig":
+        if self.runtime == "ray" and self.exchange.transport != "shared":
+            raise ValueError(
+                f"runtime: ray has a transport of its own, Ray's object store: leave out exchange.transport"
+                f" ({self.exchange.transport})"
+            )
         return self
 
     @model_validator(mode="after")

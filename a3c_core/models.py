@@ -97,6 +97,10 @@ class DenseModel:
         return policy
 
 
+# Grey levels from 0 to 255 hide a small bird in a bright sky: centred on the sky, everything else stands out of zero.
+_SKY, _CONTRAST = 173, 64
+
+
 @dataclass(frozen=True)
 class ConvModel:
     """The report's network for frames: the two convolutions of the A3C paper, then 128 ReLU units and both heads."""
@@ -128,7 +132,7 @@ class ConvModel:
         from keras import Model, layers
 
         frames = layers.Input(self.observation_shape, dtype="uint8", name="observations")
-        x = layers.Rescaling(1 / 255, name="scale")(frames)
+        x = layers.Rescaling(1 / _CONTRAST, offset=-_SKY / _CONTRAST, name="scale")(frames)
         x = layers.Conv2D(16, 8, strides=4, activation="relu", name="conv_1")(x)
         x = layers.Conv2D(32, 4, strides=2, activation="relu", name="conv_2")(x)
         hidden = layers.Dense(self.units, activation="relu", name="hidden")(layers.Flatten(name="flat")(x))

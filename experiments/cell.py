@@ -77,7 +77,9 @@ def run_cell(directory: Path, identity: str, tell: Tell) -> int:
 def main() -> None:
     """Run the cell that the command line names."""
     directory, identity = Path(sys.argv[1]), sys.argv[2]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # children of Ray's inherit deaf ears
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to the log
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -1,7 +1,9 @@
 """What run_sweep.py can be asked to do: list grids, say what a sweep would be, run it, and bring MLflow up to date."""
 
+import os
 import shlex
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core.ray_cluster import ADDRESS
 from experiments import closing
 from experiments.background import BackgroundTracker
 from experiments.estimate import cell_seconds, sweep_seconds
@@ -70,7 +73,7 @@ def run(wish: Wish, console: Console) -> int:
     sweep = understand(wish)
     tracker = _start_tracker(sweep.study, wish.uri) if wish.uri is not None else None
     try:
-        with sweep.study.locked() as lock:
+        with sweep.study.locked() as lock, _backend(wish):
             endings, interrupted = _run_locked(wish, understand(wish), tracker, lock, console)
             missing = _finish(tracker, interrupted, console) if tracker else None
     finally:
@@ -122,6 +125,17 @@ def _sync_study(client: "MlflowClient", uri: str, path: Path, console: Console) 
     return result.reason
 
 
+def _backend(wish: Wish) -> AbstractContextManager[None]:
+    """Return what must be there while cells run."""
+    if wish.address is not None:
+        os.environ[ADDRESS] = wish.address  # for this process and for its cells
+    if wish.backend != "ray":
+        return nullcontext()
+    from experiments.ray_sweep import cluster  # an optional extra
+
+    return cluster()
+
+
 def _start_tracker(study: Study, uri: str) -> BackgroundTracker:
     """Start tracking, or raise UserError if the store is not there."""
     known = answers(uri)
@@ -138,7 +152,7 @@ def _run_locked(
 ) -> tuple[list[Ending], bool]:
     """Run the sweep while nobody else can."""
     study = sweep.study
-    for line in announcement(sweep, wish.jobs, wish.fresh):
+    for line in announcement(sweep, wish):
         _say(console, line)
     aside = study.put_aside(cell for cell in sweep.todo if wish.fresh or sweep.states[cell.id] == "outdated")
     if aside is not None:
@@ -147,7 +161,7 @@ def _run_locked(
     study.write(grid, expand(grid))
     if tracker is not None:
         tracker.begin()
-    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, study.sweep_id(wish.fresh), lock)
+    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, study.sweep_id(wish.fresh), lock, wish.backend)
     return run_sweep(plan, console)
 
 

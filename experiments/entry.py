@@ -36,6 +36,8 @@ def carry_out(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             fresh=options.fresh,
             fail_fast=options.fail_fast,
+            backend=options.backend,
+            address=options.address,
         )
         return commands.dry_run(wish, console) if options.dry_run else commands.run(wish, console)
     except UserError as error:

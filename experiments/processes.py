@@ -65,11 +65,11 @@ class Children:
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
-        self._stop = threading.Event()
+        self.asked = 0  # how often they were asked to stop
 
     @property
     def stopping(self) -> bool:
-        return self._stop.is_set()
+        return self.asked > 0
 
     def follow(self, process: subprocess.Popen[bytes], heed: Callable[[Message], None]) -> int:
         """Pass on what a child says, wait for its end, clear up what it left running, and return its exit code."""
@@ -91,7 +91,7 @@ class Children:
     def stop(self) -> None:
         """Ask all cells to leave a checkpoint and end; start no others. Asked again, end them at once."""
         firmly = self.stopping
-        self._stop.set()
+        self.asked += 1
         for process in tuple(self._running):
             if firmly:
                 kill(process)

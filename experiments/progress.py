@@ -73,6 +73,12 @@ class Board:
         took = duration(time.monotonic() - running.started_s)
         self._say(f"{cell.id}: {status} after {took}" + (f": {reason}" if reason else ""), always=status == "failed")
 
+    def given_up(self, cell: Cell, status: str, reason: str | None) -> None:
+        """A cell ended without a word, and had perhaps not even begun."""
+        if cell.id not in self._running:
+            self.started(cell)
+        self.ended(cell, status, reason)
+
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Show the progress within this block."""

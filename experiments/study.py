@@ -35,6 +35,10 @@ class Study:
         self.name = name
         self.path = results / name
 
+    def absolute(self) -> "Study":
+        """Return the same study by a path that is good in any working directory."""
+        return Study(self.path.parent.absolute(), self.name)
+
     def cell(self, identity: str) -> Path:
         """Return a cell's directory."""
         return self.path / "cells" / identity

@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import joblib
 from rich.console import Console
@@ -25,6 +25,7 @@ class Plan(NamedTuple):
     fail_fast: bool = False
     sweep: str = ""  # MLflow's id of it
     lock: int | None = None  # descriptor that keeps other sweeps out
+    backend: str = "local"  # or ray: cells on any machine of a cluster
 
 
 class Ending(NamedTuple):
@@ -35,15 +36,29 @@ class Ending(NamedTuple):
     reason: str | None = None
 
 
+class Listener(Protocol):
+    """Whoever wants to know how cells get on."""
+
+    def started(self, cell: Cell) -> None: ...
+
+    def progressed(self, cell: Cell, progress: Progress) -> None: ...
+
+    def ended(self, cell: Cell, status: str, reason: str | None) -> None: ...
+
+
 def run_sweep(plan: Plan, console: Console) -> tuple[list[Ending], bool]:
     """Run all cells; return how each ended, and whether the sweep was interrupted."""
     children = Children()
     board = Board(plan.cells, console)
     endings: list[Ending] = []
     with processes.stopped_by_signals(children.stop) as signals, board.shown():
+        if plan.backend == "ray":
+            from experiments.ray_sweep import run_on_ray  # an optional extra
+
+            return run_on_ray(plan, children, board), bool(signals)
         for cells, jobs in batches(plan.cells, plan.jobs):
             parallel = joblib.Parallel(n_jobs=jobs, backend="threading", pre_dispatch="all", batch_size=1)
-            endings += parallel(joblib.delayed(_run)(plan, cell, jobs, children, board) for cell in cells)
+            endings += parallel(joblib.delayed(run_one)(plan, cell, jobs, children, board) for cell in cells)
     return endings, bool(signals)
 
 
@@ -55,8 +70,8 @@ def batches(cells: Sequence[Cell], jobs: int | None) -> list[tuple[list[Cell], i
     return [(group, min(at_once, len(group))) for group, at_once in groups if group]
 
 
-def _run(plan: Plan, cell: Cell, at_once: int, children: Children, board: Board) -> Ending:
-    """Run one cell, unless the sweep is stopping, and keep its ending on disk."""
+def run_one(plan: Plan, cell: Cell, at_once: int, children: Children, board: Listener) -> Ending:
+    """Run one cell on this machine, unless the sweep is stopping, and keep its ending on disk."""
     if children.stopping:
         return Ending(cell, "waiting")
     board.started(cell)
@@ -72,7 +87,7 @@ def _run(plan: Plan, cell: Cell, at_once: int, children: Children, board: Board)
     return Ending(cell, status, reason)
 
 
-def _supervise(plan: Plan, cell: Cell, children: Children, board: Board) -> tuple[str, str | None]:
+def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> tuple[str, str | None]:
     """Start the cell's process, follow it to its end, and return how it ended and why."""
     directory = plan.study.cell(cell.id)
     summary = read_json(directory / "summary.json")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from a3c_core.ray_cluster import ray_is_installed
 from experiments.grid import Cell, Grid
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError
@@ -28,6 +29,8 @@ class Wish:
     jobs: int | None = None
     fresh: bool = False
     fail_fast: bool = False
+    backend: str = "local"
+    address: str | None = None  # of a Ray cluster
 
 
 class Sweep(NamedTuple):
@@ -54,22 +57,26 @@ def understand(wish: Wish) -> Sweep:
     states = {cell.id: study.state(cell) for cell in chosen}
     todo = tuple(cell for cell in chosen if wish.fresh or states[cell.id] != "finished")
     sweep = Sweep(study, file.grid, cells, chosen, states, todo)
+    _refuse_missing_ray(wish, todo)
     if not wish.fresh:
         _refuse_other_settings(sweep)
     return sweep
 
 
-def announcement(sweep: Sweep, jobs: int | None, fresh: bool) -> Iterator[str]:
+def announcement(sweep: Sweep, wish: Wish) -> Iterator[str]:
     """Yield what is worth saying before a sweep runs."""
     yield f"{sweep.study.name}: {sweep.grid.question}"
     finished, unfinished = len(sweep.in_state("finished")), len(sweep.in_state("unfinished"))
-    if finished and not fresh:
+    if finished and not wish.fresh:
         yield f"{_cells(finished)} already finished: skipped (--fresh runs them again)"
-    if unfinished and not fresh:
+    if unfinished and not wish.fresh:
         yield f"{_cells(unfinished)} unfinished: resumed"
     if outdated := len(sweep.in_state("outdated")):
         yield f"{_cells(outdated)} made by an older version of the core: run again"
-    for group, at_once in batches(sweep.todo, jobs):
+    if wish.backend == "ray":
+        yield f"{_cells(len(sweep.todo))} to run, as many at once as the Ray cluster has room for"
+        return
+    for group, at_once in batches(sweep.todo, wish.jobs):
         yield f"{_cells(len(group))} to run, {at_once} at once"
         crowded = [cell for cell in group if is_oversubscribed(cell.config, at_once)]
         if crowded:
@@ -77,6 +84,16 @@ def announcement(sweep: Sweep, jobs: int | None, fresh: bool) -> Iterator[str]:
                 f"warning: {_cells(len(crowded))} with more processes than this machine's {cores()} cores: their speed"
                 " says little of the algorithm's. They are tagged `oversubscribed`; `runtime: simulate` avoids that"
             )
+
+
+def _refuse_missing_ray(wish: Wish, cells: Sequence[Cell]) -> None:
+    """Refuse cells that need Ray where it is not installed, and an address that nothing would use."""
+    workers_on_ray = any(cell.config.runtime == "ray" for cell in cells)
+    needed = "--backend ray" if wish.backend == "ray" else "runtime: ray" if workers_on_ray else None
+    if needed is None and wish.address is not None and cells:
+        raise UserError("--address names a Ray cluster: it needs --backend ray, or cells with runtime: ray")
+    if needed is not None and not ray_is_installed():
+        raise UserError(f"{needed} needs Ray, which is not installed: `make setup-ray` adds it")
 
 
 def _cells(count: int) -> str:

@@ -1,4 +1,4 @@
-"""pyproject.toml, requirements.lock and environment.yml must agree, and the lock must name versions only."""
+"""pyproject.toml, the locks and environment.yml must agree, and locks must name versions only."""
 
 import re
 import tomllib
@@ -10,20 +10,20 @@ ROOT = Path(__file__).parent.parent
 PIN = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9.+!]+)(?: ; (?P<marker>[^#]+))?")
 
 
-def locked() -> dict[str, set[str]]:
+def locked(file: str = "requirements.lock") -> dict[str, set[str]]:
     """Return {package: versions}; a package may have one version per Python."""
     versions: dict[str, set[str]] = {}
-    for line in (ROOT / "requirements.lock").read_text().splitlines():
+    for line in (ROOT / file).read_text().splitlines():
         pin = PIN.fullmatch(line)
         assert pin, f"not a plain pin: {line}"
         versions.setdefault(pin["name"], set()).add(pin["version"])
     return versions
 
 
-def declared() -> dict[str, str]:
-    """Return {package: lowest version} of pyproject.toml, development tools included."""
+def declared(extra: str = "dev") -> dict[str, str]:
+    """Return {package: lowest version} of pyproject.toml, with those of an extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    requirements = project["dependencies"] + project["optional-dependencies"]["dev"]
+    requirements = project["dependencies"] + project["optional-dependencies"][extra]
     return dict(requirement.split(">=") for requirement in requirements)
 
 
@@ -36,6 +36,13 @@ def test_lock_holds_every_dependency_at_an_allowed_version():
     for name, lowest in declared().items():
         assert name in versions, f"{name} is not locked"
         assert all(as_numbers(version) >= as_numbers(lowest) for version in versions[name])
+
+
+def test_the_lock_of_ray_only_adds_to_the_other():
+    ours, added = locked(), locked("requirements-ray.lock")
+    assert not ours.keys() & added.keys()
+    for name, lowest in declared("ray").items():
+        assert all(as_numbers(version) >= as_numbers(lowest) for version in (ours | added)[name])
 
 
 def test_environment_yml_has_the_same_packages_and_versions():

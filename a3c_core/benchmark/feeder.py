@@ -3,7 +3,6 @@
 import multiprocessing
 import time
 from multiprocessing.connection import Connection
-from typing import cast
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.costs import load_profile
 from a3c_core.master import new_master
 from a3c_core.records import RecordWriter
-from a3c_core.runtimes.crew import Crew, Hand
+from a3c_core.runtimes.crew import Hand
 from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
 from a3c_core.worker import Episode
@@ -58,8 +57,17 @@ class Feeder:
         for connection in self._gradient_ends:
             connection.close()
 
+    def look(self) -> None:
+        """All that arrives is in the lanes."""
+
     def wait(self, limit_s: float) -> None:
         """Nobody has to wait here."""
+
+    def hire(self, lane: int, episode: int) -> None:
+        """Nobody is hired."""
+
+    def bury(self, lane: int) -> None:
+        """Nobody is lost."""
 
     def wake(self, lane: int) -> None:
         """Nobody waits."""
@@ -85,7 +93,7 @@ class FedMaster:
         )
         self.runtime = RealRuntime(config, load_profile("uniform"), new_master(config), RecordWriter().append)
         self._feeder = Feeder(self.runtime.block.arrays, lanes, pipes=transport == "queue")
-        self.runtime.open(cast(Crew, self._feeder))
+        self.runtime.open(self._feeder)
 
     def update_s(self, seconds: float) -> float:
         """Return the seconds of a core that one gradient costs, all in all, by the best of several looks."""

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import Any, Protocol
 
 from a3c_core.config import RunConfig
 from a3c_core.runtimes.shared_memory import AT_ONCE, SharedBlock
@@ -38,8 +38,37 @@ class Hand:
             self.gradients.close()
 
 
-class Crew:
-    """All hands of a run. A worker is known by its lane in the shared memory, which outlives it."""
+class Crew(Protocol):
+    """All workers of a run, wherever they are. Each is known by its lane, which outlives it."""
+
+    @property
+    def hands(self) -> Mapping[int, Any]:
+        """The workers by lane; of each, `heard_s` is when it last delivered something."""
+
+    def hire(self, lane: int, episode: int) -> None:
+        """Start a worker in `lane` that goes on with its episode number `episode`."""
+
+    def look(self) -> None:
+        """Bring what has arrived into the lanes, if the workers can't do that themselves."""
+
+    def wait(self, limit_s: float) -> None:
+        """Block until a worker says something or dies, or the limit has passed."""
+
+    def wake(self, lane: int) -> None:
+        """Let a worker see what has changed in its lane."""
+
+    def lost(self) -> Iterable[tuple[int, str]]:
+        """Return (lane, reason) of each worker that has ended, told to or not, or is stuck."""
+
+    def bury(self, lane: int) -> None:
+        """Clear away a worker that was lost."""
+
+    def close(self) -> None:
+        """Dismiss everyone."""
+
+
+class LocalCrew:
+    """Workers on this machine: processes, or threads of this one. Their lanes are in shared memory."""
 
     def __init__(self, config: RunConfig, block: SharedBlock):
         self._config, self._block = config, block
@@ -64,6 +93,9 @@ class Crew:
             hand = self._hire_process(lane, episode, ears, wake)
         hand.heard_s = time.monotonic()
         self.hands[lane] = hand
+
+    def look(self) -> None:
+        """Nothing to do: workers write to the lanes themselves."""
 
     def wait(self, limit_s: float) -> None:
         """Block until a worker rings or dies, or the limit has passed."""

@@ -40,12 +40,17 @@ class Desk:
         self._own["asleep"] = 1
         pending = self.pending()
         if not pending.size:  # what came just before would not have rung
-            self.busy_s += time.monotonic() - self._awake_since_s
-            self._crew.wait(limit_s)
-            self._awake_since_s = time.monotonic()
+            self.sleep(limit_s)
             pending = self.pending()
         self._own["asleep"] = 0
         return pending
+
+    def sleep(self, limit_s: float) -> None:
+        """Block until a worker says something new or dies, or the limit has passed."""
+        self._own["asleep"] = 1
+        self.busy_s += time.monotonic() - self._awake_since_s
+        self._crew.wait(limit_s)
+        self._awake_since_s = time.monotonic()
 
     def count_busy(self) -> float:
         """Return the seconds that the master has been awake since the last call."""
@@ -64,6 +69,7 @@ class Desk:
 
     def pending(self) -> NDArray[np.intp]:
         """Return the lanes that hold messages."""
+        self._crew.look()
         return (self._sent > self._taken).nonzero()[0]
 
     def holds(self, lane: int) -> bool:

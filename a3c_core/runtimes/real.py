@@ -1,4 +1,4 @@
-"""The `processes` and `threads` runtimes: a master and its workers on the real clock.
+"""The `processes`, `threads` and `ray` runtimes: a master and its workers on the real clock.
 
 The process that runs this is the master. It takes messages from the workers' lanes into one FIFO queue, applies one
 gradient at a time, publishes the parameters, and looks after the crew. It blocks when there is nothing to do.
@@ -17,7 +17,7 @@ from a3c_core.costs import CostProfile
 from a3c_core.master import Master, new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
-from a3c_core.runtimes.crew import Crew
+from a3c_core.runtimes.crew import Crew, LocalCrew
 from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger
@@ -90,6 +90,7 @@ class RealRuntime:
         self._leaving: set[int] = set()  # lanes whose workers were told to go
         self._queue = GradientQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
+        self._opened = False
         self._busy_s = 0.0  # that the master has worked
         self._capacity = config.exchange.queue_size if config.exchange.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
@@ -106,18 +107,19 @@ class RealRuntime:
 
     def start(self) -> None:
         """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
-        self.open(Crew(self.config, self.block))
+        self.open(self._new_crew())
         for lane in range(self.config.span.start):
             self._hire(lane)
         while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
-            self.desk.wait(_LOOK_S)
+            self.desk.sleep(_LOOK_S)
             self._replace_lost()
         self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
+        self._grant()
 
     def open(self, crew: Crew) -> None:
         """Make ready for gradients that `crew` will send."""
-        self.crew, self.desk = crew, Desk(self.config, self._arrays, crew)
+        self.crew, self.desk, self._opened = crew, Desk(self.config, self._arrays, crew), True
         self._granted = list(self.recorded)
         self._busy_s = self.ledger.totals.master_busy_s
         self._tickets = self.config.episodes - self.ledger.episodes
@@ -148,7 +150,8 @@ class RealRuntime:
 
     def stop(self) -> dict[str, float]:
         """Dismiss the crew, take the last parameters, and return where the workers' time went, in seconds."""
-        self.crew.close()
+        if self._opened:
+            self.crew.close()
         while len(self._queue):  # of an overloaded or interrupted run
             arrival, _ = self._queue.popleft()
             self._note(arrival, "dropped")
@@ -244,9 +247,9 @@ class RealRuntime:
     def _write_up(self, dealt: Dealt) -> None:
         arrival = dealt.arrival
         message, lane = arrival.message, arrival.lane
-        offset_s = self.elapsed_s - self._started_s  # the first may begin before the last worker is up: not below 0
-        episodes = tuple(e._replace(started_s=max(0.0, e.started_s + offset_s)) for e in arrival.episodes)
-        arrived_s = max(0.0, message.finished_s + offset_s)
+        offset_s = self.elapsed_s - self._started_s
+        episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
+        arrived_s = message.finished_s + offset_s
         delivery = Delivery(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
         by_profile = self.config.schedule.clock == "profile"
         totals = self.ledger.totals
@@ -269,6 +272,13 @@ class RealRuntime:
             self._change_workers(alive, self.ledger.target_workers(alive, len(self._queue)))
 
     # Crew
+
+    def _new_crew(self) -> Crew:
+        if self.config.runtime != "ray":
+            return LocalCrew(self.config, self.block)
+        from a3c_core.runtimes.ray_crew import RayCrew  # an optional extra
+
+        return RayCrew(self.config, self._arrays)
 
     @property
     def alive(self) -> int:
@@ -296,28 +306,29 @@ class RealRuntime:
         self._generations[lane] += 1
         self._lanes["granted"][lane] = self._granted[lane]
         self.crew.hire(lane, self._granted[lane])
-        for _ in range(_AHEAD * self.config.agents_per_worker):
-            self._grant_one(lane)
         self.desk.post(lane, self.master)
 
-    def _grant_one(self, lane: int) -> None:
-        """Let a worker begin one more episode, if there is one left that nobody has been granted.
+    def _grant_one(self, lane: int) -> bool:
+        """Let a worker begin one more episode, if there is one left that nobody has been granted; return whether.
 
         Towards the end of the run fewer are granted in advance, so that no worker is left alone with many.
         """
         agents = self.config.agents_per_worker
         ahead = agents * min(_AHEAD, 1 + self._tickets // (2 * agents * len(self._granted)))
-        if self._tickets and self._under_way[lane] < ahead and lane not in self._leaving:
-            self._tickets -= 1
-            self._under_way[lane] += 1
-            self._granted[lane] += 1
-            self._lanes["granted"][lane] = self._granted[lane]
-            self.desk.wake(lane, GRANTED)
+        if not self._tickets or self._under_way[lane] >= ahead or lane in self._leaving:
+            return False
+        self._tickets -= 1
+        self._under_way[lane] += 1
+        self._granted[lane] += 1
+        self._lanes["granted"][lane] = self._granted[lane]
+        self.desk.wake(lane, GRANTED)
+        return True
 
     def _grant(self) -> None:
-        """Give what lost or dismissed workers have left undone to those who have nothing to do."""
-        for lane in self.crew.hands:
-            self._grant_one(lane)
+        """Grant in advance to all who are up: to new ones, and what lost or dismissed workers have left undone."""
+        lanes = [lane for lane in self.crew.hands if self._lanes["ready"][lane]]
+        while lanes := [lane for lane in lanes if self._grant_one(lane)]:
+            pass
 
     def _replace_lost(self) -> None:
         for lane, reason in self.crew.lost():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.config import RunConfig
-from a3c_core.engines import make_engine
+from a3c_core.engines import Engine, make_engine
 from a3c_core.models import MODELS
 from a3c_core.runtimes.lines import HogwildLine, QueueLine, SharedLine, Stopped
 from a3c_core.runtimes.shared_memory import SharedArrays, attach
@@ -38,11 +38,16 @@ def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any,
     work_until_stopped(config, lane, episode, attach(memory), descriptors)
 
 
-def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: SharedArrays, ends: LineEnds) -> None:
-    """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
+def new_worker(config: RunConfig, lane: int, episode: int) -> tuple[Worker, Engine]:
+    """Return the worker of a lane, which goes on with its episode number `episode`, and its engine."""
     engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
     engine.sample_times = True
-    worker = Worker(lane, config.seed, engine, episode, config.agents_per_worker)
+    return Worker(lane, config.seed, engine, episode, config.agents_per_worker), engine
+
+
+def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: SharedArrays, ends: LineEnds) -> None:
+    """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
+    worker, engine = new_worker(config, lane, episode)
     line = _line(config, lane, arrays, ends)
     line.announce()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
@@ -55,14 +60,14 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
             began_s = time.monotonic()
             work = worker.work(parameters, may_begin, started_s)
             worked_s = time.monotonic() - began_s
-            _await_game(work.env_steps * config.environment.wait_s)
+            await_game(work.env_steps * config.environment.wait_s)
             _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
             line.deliver(work, version)
     except Stopped:
         arrays.lanes[lane]["cpu_s"] += cpu_clock() - began_cpu_s
 
 
-def _await_game(seconds: float) -> None:
+def await_game(seconds: float) -> None:
     """Wait for a slow game, all of its steps at once."""
     if seconds:
         time.sleep(seconds)

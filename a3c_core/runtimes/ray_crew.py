@@ -1,0 +1,191 @@
+"""The workers of the `ray` runtime: Ray actors, on whichever machine has room for them.
+
+A worker makes one call at a time: parameters in, a gradient out. What comes back is put into the worker's lane just as
+a process on this machine would have put it there, so the master need not know the difference. Parameters go through
+Ray's object store, once per version and machine, however many workers take them.
+"""
+
+import queue
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from a3c_core.config import RunConfig
+from a3c_core.parameters import Vector
+from a3c_core.ray_cluster import NoCluster, connected
+from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.worker import Work
+
+_SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")
+
+
+class Reply(NamedTuple):
+    """What an actor answers: how its worker stands, and, unless it has just been hired, what it has done."""
+
+    next_episode: int
+    in_episode: bool
+    work: Work | None = None
+    split: tuple[float, ...] = ()  # seconds since its last answer, as _SPLIT names them
+
+
+class RayWorker:
+    """An actor: a worker and what it needs."""
+
+    def __init__(self, settings: dict[str, Any], lane: int, episode: int):
+        from a3c_core.runtimes.worker_main import new_worker
+
+        self._config = RunConfig.model_validate(settings)
+        if self._config.engine == "compiled":
+            import a3c_core.runtimes.preload  # noqa: F401  so that the first episode is as fast as the others
+        self._worker, self._engine = new_worker(self._config, lane, episode)
+        self._rested_since_s, self._cpu_s = time.monotonic(), time.process_time()
+
+    def stand(self) -> Reply:
+        """Say that this worker is up."""
+        return Reply(self._worker.next_episode, self._worker.in_episode)
+
+    def work(self, parameters: Vector, granted: int, now_s: float) -> Reply:
+        """Play on; `granted`: number of episodes below which all may begin, `now_s`: on the master's clock."""
+        from a3c_core.runtimes.worker_main import await_game
+
+        began_s = time.monotonic()
+        waited_s = began_s - self._rested_since_s
+        done = self._worker.work(parameters, granted - self._worker.next_episode, now_s)
+        worked_s = time.monotonic() - began_s
+        await_game(done.env_steps * self._config.environment.wait_s)
+        self._rested_since_s = time.monotonic()
+        before_s, self._cpu_s = self._cpu_s, time.process_time()
+        play_s = worked_s * self._engine.play_share + self._rested_since_s - began_s - worked_s
+        gradient_s = worked_s * (1.0 - self._engine.play_share)
+        split = (play_s, gradient_s, waited_s, self._cpu_s - before_s)
+        return self.stand()._replace(work=done, split=split)
+
+
+@dataclass
+class Hand:
+    """One hired worker, as this side knows it."""
+
+    lane: int
+    actor: Any
+    heard_s: float
+    next_episode: int
+    in_episode: bool = False
+    called: tuple[float, int] | None = None  # when, and with which version, while a call is under way
+    ended: str | None = None  # why
+
+
+class RayCrew:
+    """All actors of a run. Answers come on Ray's own threads, and wait in an inbox until the master looks."""
+
+    def __init__(self, config: RunConfig, arrays: SharedArrays):
+        self._config, self._arrays, self._lanes = config, arrays, arrays.lanes
+        self._settings = config.model_dump(mode="json")
+        self._until_applied = config.exchange.pull == "after_apply"
+        self.hands: dict[int, Hand] = {}
+        self._inbox: queue.SimpleQueue[tuple[Hand, Any, float]] = queue.SimpleQueue()
+        self._version, self._stored = -1, None  # what the object store holds
+        self._connection = ExitStack()
+        workers = config.span.end
+        self._ray = self._connection.enter_context(connected(workers))
+        room = int(self._ray.cluster_resources().get("CPU", 0))
+        if room < workers:
+            self._connection.close()
+            raise NoCluster(f"{workers} workers need as many CPUs, and the Ray cluster has {room}: add machines to it")
+        self._new_actor = self._ray.remote(num_cpus=1, max_restarts=0)(RayWorker)
+
+    def hire(self, lane: int, episode: int) -> None:
+        actor = self._new_actor.remote(self._settings, lane, episode)
+        hand = self.hands[lane] = Hand(lane, actor, time.monotonic(), episode)
+        self._expect(hand, actor.stand.remote(), version=-1)
+
+    def look(self) -> None:
+        while not self._inbox.empty():
+            self._heed(*self._inbox.get())
+
+    def wait(self, limit_s: float) -> None:
+        try:
+            self._heed(*self._inbox.get(timeout=limit_s))
+        except queue.Empty:
+            return
+
+    def wake(self, lane: int) -> None:
+        """Let a worker play on, or note in its lane what it waits for."""
+        hand, row = self.hands[lane], self._lanes[lane]
+        if hand.called is not None or hand.ended is not None:
+            return  # it comes back here with its answer, or not at all
+        row["waiting"] = 0
+        if row["accepted"] < row["sent"]:
+            row["waiting"] = ACCEPTED
+        elif self._until_applied and row["served"] < row["sent"]:
+            row["waiting"] = SERVED
+        elif row["stop"] and not hand.in_episode:
+            hand.ended = "told to leave"
+        elif not hand.in_episode and row["granted"] <= hand.next_episode:
+            row["waiting"] = GRANTED
+        else:
+            granted = hand.next_episode if row["stop"] else int(row["granted"])
+            version, parameters = self._latest()
+            self._expect(hand, hand.actor.work.remote(parameters, granted, time.monotonic()), version)
+
+    def lost(self) -> Iterator[tuple[int, str]]:
+        limit_s = self._config.worker_limit_s
+        for lane, hand in list(self.hands.items()):
+            if hand.ended is not None:
+                yield lane, hand.ended
+            elif hand.called is not None and time.monotonic() - hand.called[0] > limit_s:
+                yield lane, f"delivered nothing for {limit_s:g} s"
+
+    def bury(self, lane: int) -> None:
+        self._ray.kill(self.hands.pop(lane).actor)
+
+    def close(self) -> None:
+        for lane in list(self.hands):
+            self.bury(lane)
+        self._connection.close()
+
+    def _latest(self) -> tuple[int, Any]:
+        """Return the version that was published last, and a reference to its parameters in the object store."""
+        place = int(self._arrays.current[0])
+        version = int(self._arrays.versions[place])
+        if version != self._version:
+            self._version, self._stored = version, self._ray.put(self._arrays.parameters[place])
+        return version, self._stored
+
+    def _expect(self, hand: Hand, answer: Any, version: int) -> None:
+        hand.called = time.monotonic(), version
+        answer.future().add_done_callback(partial(self._arrived, hand))
+
+    def _arrived(self, hand: Hand, answer: Any) -> None:
+        """Called on a thread of Ray's: leave the rest to the master's."""
+        self._inbox.put((hand, answer, time.monotonic()))
+
+    def _heed(self, hand: Hand, answer: Any, arrived_s: float) -> None:
+        if self.hands.get(hand.lane) is not hand or hand.called is None:
+            return  # of a worker that was given up
+        _, version = hand.called
+        hand.called = None
+        try:
+            reply: Reply = answer.result()
+        except self._ray.exceptions.RayError as error:
+            hand.ended = " ".join(str(error).split())
+            return
+        hand.next_episode, hand.in_episode = reply.next_episode, reply.in_episode
+        row = self._lanes[hand.lane]
+        if reply.work is None:
+            row["ready"] = 1
+        else:
+            for name, seconds in zip(_SPLIT, reply.split, strict=True):
+                row[name] += seconds
+            self._put(hand.lane, reply.work, version, arrived_s)
+        self.wake(hand.lane)
+
+    def _put(self, lane: int, work: Work, version: int, arrived_s: float) -> None:
+        place = lane, int(self._lanes["sent"][lane]) % RING_SLOTS
+        self._arrays.gradients[place] = work.gradient
+        self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes))
+        for number, episode in enumerate(work.episodes):
+            self._arrays.episodes[(*place, number)] = episode
+        self._lanes["sent"][lane] += 1
