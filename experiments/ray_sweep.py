@@ -92,9 +92,11 @@ def run_on_ray(plan: Plan, children: Children, board: Board) -> list[Ending]:
     """Run all cells of `plan` on the cluster that this process is connected to; return how each ended."""
     import ray
     from ray.util.joblib import register_ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     register_ray()
-    switchboard = ray.remote(num_cpus=0)(Switchboard).remote()
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    switchboard = ray.remote(num_cpus=0, scheduling_strategy=here)(Switchboard).remote()
     plan = plan._replace(study=plan.study.absolute(), lock=None)
     endings: list[Ending] = []
     with _relayed(switchboard, children, board):
@@ -134,38 +136,31 @@ def _machines() -> list[int]:
 def _run_group(
     plan: Plan, cells: list[Cell], cpus: int, at_once: int, switchboard: Any, children: Children, board: Board
 ) -> list[Ending]:
-    """Run cells that ask for the same; what was lost with its machine goes on elsewhere."""
+    """Run cells that ask for the same; what is lost with its machine goes on elsewhere."""
     import ray
 
     endings: dict[str, Ending] = {}
-    for left in range(TRIES - 1, -1, -1):
-        todo = [cell for cell in cells if cell.id not in endings]
+    if at_once > 1:  # joblib would run a single job in this very process
+        parallel = joblib.Parallel(
+            n_jobs=at_once, backend="ray", ray_remote_args={"num_cpus": cpus}, batch_size=1, pre_dispatch="n_jobs"
+        )
         try:
-            endings |= {ending.cell.id: ending for ending in _dispatch(plan, todo, cpus, at_once, switchboard)}
-            break
-        except ray.exceptions.RayError as error:
-            reason = f"its machine was lost: {' '.join(str(error).split())}"
-            endings |= ray.get(switchboard.endings.remote())
-            at_once = max(1, min(at_once, sum(machine // cpus for machine in _machines())))
-        if children.stopping or not left:
-            for cell in todo:
-                if cell.id not in endings:
-                    endings[cell.id] = Ending(cell, "interrupted" if children.stopping else "failed", reason)
-                    board.given_up(*endings[cell.id])
-            break
+            parallel(joblib.delayed(run_there)(plan, cell, switchboard) for cell in cells)
+        except ray.exceptions.RayError:  # a machine was lost, and all of joblib's jobs were given up with it
+            pass
+        endings |= ray.get(switchboard.endings.remote())
+    task = ray.remote(num_cpus=cpus, max_retries=TRIES - 1)(run_there)
+    left = [cell for cell in cells if cell.id not in endings]
+    for together in [left] if at_once > 1 else [[cell] for cell in left]:
+        answers = [(cell, task.remote(plan, cell, switchboard)) for cell in together]
+        for cell, answer in answers:
+            try:
+                endings[cell.id] = ray.get(answer)
+            except ray.exceptions.RayError as error:
+                status = "interrupted" if children.stopping else "failed"
+                endings[cell.id] = Ending(cell, status, f"its machine was lost: {' '.join(str(error).split())}")
+                board.given_up(*endings[cell.id])
     return [endings[cell.id] for cell in cells]
-
-
-def _dispatch(plan: Plan, cells: list[Cell], cpus: int, at_once: int, switchboard: Any) -> list[Ending]:
-    import ray
-
-    if at_once == 1:  # joblib would run a single job in this very process
-        task = ray.remote(num_cpus=cpus, max_retries=0)(run_there)
-        return [ray.get(task.remote(plan, cell, switchboard)) for cell in cells]
-    parallel = joblib.Parallel(
-        n_jobs=at_once, backend="ray", ray_remote_args={"num_cpus": cpus}, batch_size=1, pre_dispatch="n_jobs"
-    )
-    return parallel(joblib.delayed(run_there)(plan, cell, switchboard) for cell in cells)
 
 
 def run_there(plan: Plan, cell: Cell, switchboard: Any) -> Ending:
