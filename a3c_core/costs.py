@@ -31,11 +31,13 @@ class CostProfile(Section):
     update_s: float = Field(ge=0, description="master: apply a gradient")
     read_s: float = Field(0, ge=0, description="master: read its parameters after an update")
     publish_s: float = Field(0, ge=0, description="master: put parameters into one worker's mailbox")
+    pull_latency_s: float = Field(0, ge=0, description="parameters under way to a worker: time that uses no core")
+    push_latency_s: float = Field(0, ge=0, description="a gradient under way to the master")
     worker_start_s: float = Field(0, ge=0, description="from the decision to add a worker to its first step")
     cores: int = Field(1_000_000, ge=1, description="physical cores, shared by the workers and the master")
     threads_per_core: int = Field(1, ge=1)
     threading_gain: float = Field(1.0, ge=1, description="throughput of a core with all its threads busy against one")
-    slowdown: float = Field(1.0, gt=0, description="a common factor on all costs")
+    slowdown: float = Field(1.0, gt=0, description="a common factor on all costs but the latencies")
     jitter: Literal["none", "lognormal", "exponential"] = "none"
     jitter_deviation: float = Field(0.2, gt=0, description="lognormal jitter: standard deviation of a cost of mean 1")
 
@@ -50,10 +52,15 @@ class CostProfile(Section):
         update_s = self.receive_s + self.update_s + self.read_s
         return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
+    @property
+    def latency_s(self) -> float:
+        """Seconds of a worker's cycle in which its numbers are under way."""
+        return self.pull_latency_s + self.push_latency_s
+
     def saturation_workers(self, env_steps: float) -> float:
         """N* = (C + S) / S: from this many workers on the master has no idle moment (mailboxes: one per gradient)."""
-        service = self.service_s(mailboxes=1)
-        return math.inf if service == 0 else (self.cycle_s(env_steps) + service) / service
+        cycle, service = self.latency_s + self.cycle_s(env_steps), self.service_s(mailboxes=1)
+        return math.inf if service == 0 else (cycle + service) / service
 
     def contention(self, busy: int) -> float:
         """How many times longer everything takes while `busy` processes share the cores."""

@@ -1,6 +1,5 @@
 """The summary of a run: a few numbers from its records and totals."""
 
-import os
 from collections import Counter
 from typing import Any, Literal, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from a3c_core.config import RunConfig
+from a3c_core.cores import is_oversubscribed
 from a3c_core.costs import CostProfile
 from a3c_core.runtimes.ledger import Totals
 
@@ -85,7 +85,7 @@ def summarise(
         gradients_rejected=totals.rejected,
         gradients_lost=totals.lost,
         crashes=totals.crashes,
-        oversubscribed=config.runtime != "simulate" and config.span.end + 1 > (os.cpu_count() or 1),
+        oversubscribed=is_oversubscribed(config),
         worker_play_s=time_split.get("play_s", 0.0),
         worker_gradient_s=time_split.get("gradient_s", 0.0),
         worker_pull_s=time_split.get("pull_s", 0.0),

@@ -121,7 +121,7 @@ def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[st
     tags = {
         "runtime": config["runtime"],
         "engine": config["engine"],
-        "transport": "virtual" if config["runtime"] == "simulate" else config["exchange"]["transport"],
+        "transport": {"simulate": "virtual", "ray": "ray"}.get(config["runtime"], config["exchange"]["transport"]),
         "commit": metadata["commit"],
         "dirty": metadata["dirty"],
         "cores": metadata["cores"],

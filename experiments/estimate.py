@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from a3c_core.config import RunConfig
+from a3c_core.cores import cores
 from experiments.grid import Cell
-from experiments.provenance import cores
 from experiments.sweep import batches
 
 # How 10 workers learn in virtual time: the mean score (pipes) around some episodes, and env steps by score.

@@ -1,6 +1,5 @@
 """Where results come from: the code's commit, the versions of what it runs on, and the machine."""
 
-import os
 import platform
 import subprocess
 from functools import cache
@@ -8,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from a3c_core.config import RunConfig
+from a3c_core.cores import cores
 from a3c_core.train import RESULTS_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,16 +23,6 @@ def provenance() -> dict[str, Any]:
 def versions() -> dict[str, str | None]:
     """Return the versions of Python and of the packages that results may depend on."""
     return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def is_oversubscribed(config: RunConfig, at_once: int = 1) -> bool:
-    """Return whether real workers and their masters will share cores, which distorts what is measured."""
-    return config.runtime != "simulate" and (config.span.end + 1) * at_once > cores()
 
 
 def _version(package: str) -> str | None:

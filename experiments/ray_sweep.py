@@ -8,19 +8,19 @@ import os
 import platform
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import joblib
 
 from a3c_core.config import RunConfig
+from a3c_core.cores import cores
 from a3c_core.ray_cluster import ADDRESS, NoCluster, connected
 from experiments.cell import Progress
 from experiments.grid import Cell
 from experiments.mistakes import UserError
 from experiments.processes import Children
 from experiments.progress import Board
-from experiments.provenance import cores
 from experiments.study import lock_file
 from experiments.sweep import Ending, Plan, run_one
 
@@ -144,10 +144,8 @@ def _run_group(
         parallel = joblib.Parallel(
             n_jobs=at_once, backend="ray", ray_remote_args={"num_cpus": cpus}, batch_size=1, pre_dispatch="n_jobs"
         )
-        try:
+        with suppress(ray.exceptions.RayError):  # a machine was lost, and all of joblib's jobs were given up with it
             parallel(joblib.delayed(run_there)(plan, cell, switchboard) for cell in cells)
-        except ray.exceptions.RayError:  # a machine was lost, and all of joblib's jobs were given up with it
-            pass
         endings |= ray.get(switchboard.endings.remote())
     task = ray.remote(num_cpus=cpus, max_retries=TRIES - 1)(run_there)
     left = [cell for cell in cells if cell.id not in endings]

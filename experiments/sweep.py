@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 import joblib
 from rich.console import Console
 
+from a3c_core.cores import cores, is_oversubscribed
 from experiments import processes
 from experiments.cell import Progress
 from experiments.grid import Cell
 from experiments.processes import Children, Message
 from experiments.progress import Board
-from experiments.provenance import cores, is_oversubscribed
 from experiments.study import DONE, Study, read_json
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from a3c_core.cores import cores, is_oversubscribed
 from a3c_core.ray_cluster import ray_is_installed
 from experiments.grid import Cell, Grid
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError
 from experiments.overrides import select, with_seeds, with_settings
-from experiments.provenance import cores, is_oversubscribed
 from experiments.study import State, Study, refuse_unwritable
 from experiments.sweep import batches
 from experiments.validation import validated_cells

@@ -56,6 +56,16 @@ def test_throughput_is_the_lesser_of_workers_and_master(workers):
     assert len(records) / simulation.clock_s == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.parametrize("workers", [1, 10, 40])
+def test_latency_makes_cycles_longer_but_uses_no_core(workers):
+    far = UNIFORM.model_copy(update={"pull_latency_s": 0.6, "push_latency_s": 0.4, "cores": workers + 1})
+    simulation, records = run(workers, 200 * workers, WAITING, far)
+    cycle_s, service_s = 1.0 + far.cycle_s(100), far.service_s()
+    expected = min(workers / (cycle_s + service_s), 1 / service_s)
+    assert len(records) / simulation.clock_s == pytest.approx(expected, rel=0.01)
+    assert far.saturation_workers(100) == pytest.approx(21)
+
+
 def test_saturation_is_where_the_two_meet():
     assert UNIFORM.saturation_workers(100) == pytest.approx(11)
     assert load_profile("report").saturation_workers(62) == pytest.approx(16, abs=1)

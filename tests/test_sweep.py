@@ -11,6 +11,7 @@ from rich.console import Console
 
 import run_sweep
 from a3c_core.config import RunConfig
+from a3c_core.cores import is_oversubscribed
 from a3c_core.train import RESULTS_VERSION, train
 from experiments.cell import Progress
 from experiments.estimate import cell_seconds, sweep_seconds
@@ -18,7 +19,6 @@ from experiments.grid import Cell
 from experiments.grid_file import read_grid
 from experiments.mistakes import UserError
 from experiments.progress import Board, duration
-from experiments.provenance import is_oversubscribed
 from experiments.study import Study, lock_file
 from experiments.sweep import batches
 from tests.sweeps import (

@@ -10,6 +10,7 @@ from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.engines import EngineName
 from a3c_core.models import DenseModel
 from a3c_core.parameters import Vector
+from a3c_core.ray_cluster import ray_is_installed
 
 LONG_TRAINING = 40_000  # episodes, after which a bird lives for some 2,000 steps
 ENGINES: tuple[EngineName, ...] = ("compiled", "tensorflow", "report")
@@ -33,7 +34,7 @@ class Case(NamedTuple):
     engine: EngineName = "compiled"
 
     def __str__(self) -> str:
-        place = self.runtime if self.runtime == "simulate" else f"{self.runtime}, {self.transport}"
+        place = f"{self.runtime}, {self.transport}" if self.runtime in ("processes", "threads") else self.runtime
         engine = "" if self.engine == "compiled" else f", {self.engine}"
         return f"{self.length}, {place}, {self.workers}{engine}"
 
@@ -66,6 +67,13 @@ OTHERS = [
     Case("short", "threads", "shared", 2),
     Case("short", "simulate", "shared", 2),
 ]
+_ALONE = _SHORT._replace(workers=1)
+ON_RAY = [
+    Case("long", "ray", "shared", 2),
+    Case("short", "ray", "shared", 2),
+    _ALONE,
+    _ALONE._replace(runtime="ray"),
+]
 
 
 def measure_runtime(seconds: float) -> Results:
@@ -76,11 +84,23 @@ def measure_runtime(seconds: float) -> Results:
     seen = {case: max((look[case] for look in looks), key=lambda one: one.env_steps_per_s) for case in SCALING}
     seen |= {case: _watch(case, parameters, seconds) for case in OTHERS}
     rows = [_row(case, one, _ONE if case.length == "long" else _SHORT) for case, one in seen.items()]
+    on_ray, ray_facts = _on_ray(parameters, seconds)
+    rows += on_ray
     engines = {engine: _watch(_engine_case(engine), parameters, seconds) for engine in ENGINES}
     rows += [_row(_engine_case(engine), one, _engine_case(ENGINES[-1])) for engine, one in engines.items()]
-    facts = [*_ratios(seen, engines), *_crowd(first, engines), *_updates(parameters["short"], seconds)]
+    facts = [*_ratios(seen, engines), *_crowd(first, engines), *_updates(parameters["short"], seconds), *ray_facts]
     facts.append(Fact("master's core time a gradient, woken for each, shared", 1e6 * seen[_TWO].core_s, "µs"))
     return Results("runtime", "steps", REFERENCE, rows, facts, where="all cores")
+
+
+def _on_ray(parameters: dict[str, Vector], seconds: float) -> tuple[list[Row], list[Fact]]:
+    """Return the rows of workers on Ray, and what a gradient costs more there; rows without numbers where it is not."""
+    if not ray_is_installed():
+        return [Row(str(case), None, "not installed: make setup-ray") for case in ON_RAY if case.runtime == "ray"], []
+    seen = {case: _watch(case, parameters, seconds) for case in ON_RAY}
+    rows = [_row(case, one, _ONE if case.length == "long" else _SHORT) for case, one in seen.items()]
+    here, there = (1.0 / seen[_ALONE._replace(runtime=runtime)].updates_per_s for runtime in ("processes", "ray"))
+    return rows, [Fact("a gradient takes so much longer on ray, 1 worker", 1e6 * (there - here), "µs")]
 
 
 def _watch(case: Case, parameters: dict[str, Vector], seconds: float) -> Seen:

@@ -128,11 +128,13 @@ class Simulation:
         self.totals.episodes_begun += work.began
         self.totals.env_steps += steps
         game_s = steps * self.config.environment.wait_s
-        waits, seat.waits = seat.waits + (game_s > 0), 0
-        seat.core_s = self.profile.cycle_s(steps, work.began, loaded, waits)
         if game_s > 0:
             game_s += self.profile.oversleep_s * self.profile.slowdown
-            heapq.heappush(self.events, (self.clock_s + game_s, seat.worker.id))
+        away_s = game_s + self.profile.latency_s  # from any core
+        waits, seat.waits = seat.waits + (away_s > 0), 0
+        seat.core_s = self.profile.cycle_s(steps, work.began, loaded, waits)
+        if away_s > 0:
+            heapq.heappush(self.events, (self.clock_s + away_s, seat.worker.id))
         else:
             self._take_core(seat)
 

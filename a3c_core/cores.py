@@ -1,0 +1,18 @@
+"""How many cores there are, and whether a run's workers must share them."""
+
+import os
+
+from a3c_core.config import RunConfig
+from a3c_core.ray_cluster import ADDRESS
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_oversubscribed(config: RunConfig, at_once: int = 1) -> bool:
+    """Return whether real workers and their masters will share cores, which distorts what is measured."""
+    if config.runtime == "simulate" or (config.runtime == "ray" and os.environ.get(ADDRESS)):
+        return False  # on a cluster each worker has a CPU of its own
+    return (config.span.end + 1) * at_once > cores()
