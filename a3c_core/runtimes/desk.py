@@ -19,10 +19,12 @@ class Desk:
     def __init__(self, config: RunConfig, arrays: SharedArrays, crew: Crew):
         self._transport = config.exchange.transport
         self._arrays, self._crew = arrays, crew
-        self._own = arrays.desk[0]
+        self._asleep, self._shown_room = arrays.desk["asleep"], arrays.desk["room"]
         lanes = arrays.lanes
         self._sent, self._accepted, self._served = lanes["sent"], lanes["accepted"], lanes["served"]
         self._waiting, self._finished_s = lanes["waiting"], arrays.messages["finished_s"]
+        self._messages, self._episodes = arrays.messages.reshape(-1), arrays.episodes.reshape(-1)
+        self._agents = arrays.episodes.shape[-1]
         self._mail_sent, self._mail_taken = lanes["mail_sent"], lanes["mail_taken"]
         self._taken: NDArray[np.int64] = np.zeros(len(lanes), np.int64)  # messages, by lane, as `accepted` says
         self._room = 0  # as the workers see it
@@ -37,17 +39,17 @@ class Desk:
 
     def wait(self, limit_s: float) -> NDArray[np.intp]:
         """Block until a worker says something or dies, or the limit has passed; return the lanes with messages."""
-        self._own["asleep"] = 1
+        self._asleep[0] = 1
         pending = self.pending()
         if not pending.size:  # what came just before would not have rung
             self.sleep(limit_s)
             pending = self.pending()
-        self._own["asleep"] = 0
+        self._asleep[0] = 0
         return pending
 
     def sleep(self, limit_s: float) -> None:
         """Block until a worker says something new or dies, or the limit has passed."""
-        self._own["asleep"] = 1
+        self._asleep[0] = 1
         self.busy_s += time.monotonic() - self._awake_since_s
         self._crew.wait(limit_s)
         self._awake_since_s = time.monotonic()
@@ -90,10 +92,12 @@ class Desk:
         The gradient stays valid until `accept`.
         """
         if self._transport != "queue":
-            place = lane, self._taken[lane] % RING_SLOTS
-            message = Message(*self._arrays.messages[place].tolist())
-            described = self._arrays.episodes[place][: message.episodes].tolist()
-            return message, tuple(Episode(*episode) for episode in described), self._arrays.gradients[place]
+            slot = self._taken.item(lane) % RING_SLOTS
+            place = lane * RING_SLOTS + slot
+            message = Message._make(self._messages.item(place))
+            first = place * self._agents
+            described = map(self._episodes.item, range(first, first + message.episodes))
+            return message, tuple(map(Episode._make, described)), self._arrays.gradients[lane, slot]
         connection = self._crew.hands[lane].gradients
         assert connection is not None
         try:
@@ -110,7 +114,7 @@ class Desk:
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""
         if room != self._room:
-            self._own["room"] = self._room = room
+            self._shown_room[0] = self._room = room
 
     # To the workers
 
