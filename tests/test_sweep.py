@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,12 +14,14 @@ import run_sweep
 from a3c_core.config import RunConfig
 from a3c_core.cores import is_oversubscribed
 from a3c_core.train import RESULTS_VERSION, train
+from experiments import wishes
 from experiments.cell import Progress
 from experiments.estimate import cell_seconds, sweep_seconds
 from experiments.grid import Cell
 from experiments.grid_file import read_grid
 from experiments.mistakes import UserError
 from experiments.progress import Board, duration
+from experiments.ray_sweep import groups
 from experiments.study import Study, lock_file
 from experiments.sweep import batches
 from tests.sweeps import (
@@ -308,3 +311,28 @@ def test_durations_are_readable():
         "1 h 02 min",
         "100 h 00 min",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wish", "base", "expected"),
+    [
+        ({"backend": "ray"}, {}, "--backend ray needs Ray, which is not installed: `make setup-ray`"),
+        ({}, {"runtime": "ray"}, "runtime: ray needs Ray, which is not installed: `make setup-ray`"),
+        ({"address": "10.0.0.1:6379"}, {}, "--address names a Ray cluster"),
+    ],
+)
+def test_what_needs_ray_says_so_without_it(tmp_path, monkeypatch, wish, base, expected):
+    monkeypatch.setattr(wishes, "ray_is_installed", lambda: False)
+    grid = write_grid(tmp_path, base={"episodes": 10, **base})
+    with pytest.raises(UserError, match=re.escape(expected)):
+        wishes.understand(wishes.Wish(str(grid), tmp_path / "results", **wish))
+
+
+def test_cells_on_ray_ask_for_the_cores_they_need():
+    def cells(**settings):
+        return [Cell(str(seed), {}, RunConfig(seed=seed, **settings)) for seed in range(3)]
+
+    virtual, real, far = (cells(workers="4", runtime=runtime) for runtime in ("simulate", "processes", "ray"))
+    assert groups([*virtual, *real, *far], None, [8, 6]) == [(virtual, 1, 3), (real, 5, 2), (far, 1, 1)]
+    assert groups(virtual, 2, [8]) == [(virtual, 1, 2)]
+    assert groups(real, None, [2, 2]) == [(real, 2, 2)]  # no machine has five: all of one
