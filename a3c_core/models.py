@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,22 +65,16 @@ class DenseModel:
             {
                 "hidden/kernel": (inputs, self.units),
                 "hidden/bias": (self.units,),
-                "policy_logits/kernel": (self.units, self.actions),
-                "policy_logits/bias": (self.actions,),
-                "value/kernel": (self.units, 1),
-                "value/bias": (1,),
+                **_head_shapes(self.units, self.actions),
             }
         )
 
     def build(self) -> keras.Model:
-        from keras import Model, layers
+        from keras import layers
 
         observations = layers.Input(self.observation_shape, name="observations")
         hidden = layers.Dense(self.units, activation="relu", name="hidden")(observations)
-        policy_logits = layers.Dense(self.actions, name="policy_logits")(hidden)
-        policy = layers.Softmax(name="policy")(policy_logits)
-        value = layers.Dense(1, name="value")(hidden)
-        return Model(observations, [policy, value], name="dense")
+        return _with_heads("dense", observations, hidden, self.actions)
 
     def initial_parameters(self, seed: int) -> Vector:
         return _initial_parameters(self.spec, seed)
@@ -121,31 +115,44 @@ class ConvModel:
                 "conv_2/bias": (32,),
                 "hidden/kernel": (flat, self.units),
                 "hidden/bias": (self.units,),
-                "policy_logits/kernel": (self.units, self.actions),
-                "policy_logits/bias": (self.actions,),
-                "value/kernel": (self.units, 1),
-                "value/bias": (1,),
+                **_head_shapes(self.units, self.actions),
             }
         )
 
     def build(self) -> keras.Model:
-        from keras import Model, layers
+        from keras import layers
 
         frames = layers.Input(self.observation_shape, dtype="uint8", name="observations")
         x = layers.Rescaling(1 / _CONTRAST, offset=-_SKY / _CONTRAST, name="scale")(frames)
         x = layers.Conv2D(16, 8, strides=4, activation="relu", name="conv_1")(x)
         x = layers.Conv2D(32, 4, strides=2, activation="relu", name="conv_2")(x)
         hidden = layers.Dense(self.units, activation="relu", name="hidden")(layers.Flatten(name="flat")(x))
-        policy_logits = layers.Dense(self.actions, name="policy_logits")(hidden)
-        policy = layers.Softmax(name="policy")(policy_logits)
-        value = layers.Dense(1, name="value")(hidden)
-        return Model(frames, [policy, value], name="conv")
+        return _with_heads("conv", frames, hidden, self.actions)
 
     def initial_parameters(self, seed: int) -> Vector:
         return _initial_parameters(self.spec, seed)
 
     def numpy_policy(self, parameters: Vector) -> None:
         return None
+
+
+def _head_shapes(units: int, actions: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "policy_logits/kernel": (units, actions),
+        "policy_logits/bias": (actions,),
+        "value/kernel": (units, 1),
+        "value/bias": (1,),
+    }
+
+
+def _with_heads(name: str, observations: Any, hidden: Any, actions: int) -> keras.Model:
+    """Return the model that ends in a policy and a value, both from the same hidden units."""
+    from keras import Model, layers
+
+    policy_logits = layers.Dense(actions, name="policy_logits")(hidden)
+    policy = layers.Softmax(name="policy")(policy_logits)
+    value = layers.Dense(1, name="value")(hidden)
+    return Model(observations, [policy, value], name=name)
 
 
 def _sides_left(side: int) -> int:

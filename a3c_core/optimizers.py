@@ -15,6 +15,8 @@ from a3c_core.parameters import Vector
 
 OptimizerName = Literal["adam", "rmsprop", "sgd"]
 
+_RULES = ("adam", "rmsprop", "sgd")
+_ADAM, _RMSPROP = _RULES.index("adam"), _RULES.index("rmsprop")
 _SLOTS: dict[str, int] = {"adam": 2, "rmsprop": 1, "sgd": 0}  # moving averages per parameter
 _BETA_1, _BETA_2, _ADAM_EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
 _DECAY, _RMSPROP_EPSILON = np.float32(0.99), np.float32(0.1)
@@ -45,6 +47,7 @@ class Optimizer:
     ):
         """`anneal_over`: updates after which the learning rate has fallen linearly to 0; None keeps it constant."""
         self.name = name
+        self._rule = _RULES.index(name)
         self.slots: NDArray[np.float32] = np.zeros((_SLOTS[name], size), np.float32)
         self.updates = 0  # gradients applied
         self.rejected = 0  # gradients refused because they were not finite
@@ -62,8 +65,7 @@ class Optimizer:
     def apply(self, parameters: Vector, gradient: Vector) -> UpdateResult:
         """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity."""
         learning_rate = self.learning_rate
-        update = _UPDATES[self.name]
-        norm = update(parameters, gradient, self.slots, learning_rate, self._clip_norm, self.updates + 1)
+        norm = _update(self._rule, parameters, gradient, self.slots, learning_rate, self._clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied
         self.rejected += not applied
@@ -86,55 +88,45 @@ def _without_denormals(average):
 
 
 @exact
-def _scale(norm, clip_norm):
-    """Return what to multiply a gradient of this norm with."""
-    return np.float32(min(1.0, clip_norm / norm) if norm > 0.0 else 1.0)
+def _update(rule, parameters, gradient, slots, learning_rate, clip_norm, updates):
+    """Update in place and return the gradient's norm before clipping; if that is not finite, change nothing.
 
-
-# Each of these returns the gradient's norm before clipping, and changes nothing if that is not finite. One call for all
-# of it: the master makes thousands a second.
+    One call for all of it: a master that is woken for every gradient makes thousands a second.
+    """
+    norm = global_norm(gradient)
+    if np.isfinite(norm):
+        rate, scale = np.float32(learning_rate), np.float32(min(1.0, clip_norm / norm) if norm > 0.0 else 1.0)
+        if rule == _ADAM:
+            _adam(parameters, gradient, slots, rate, scale, np.float32(updates))
+        elif rule == _RMSPROP:
+            rmsprop(parameters, gradient, slots, rate, scale)
+        else:
+            _sgd(parameters, gradient, rate, scale)
+    return norm
 
 
 @exact
-def _adam(parameters, gradient, slots, learning_rate, clip_norm, update):
-    norm = global_norm(gradient)
-    if not np.isfinite(norm):
-        return norm
-    scale, updates = _scale(norm, clip_norm), np.float32(update)
+def _adam(parameters, gradient, slots, learning_rate, scale, updates):
     momentum, velocity = slots[0], slots[1]
-    step = np.float32(learning_rate) * np.sqrt(_ONE - _BETA_2**updates) / (_ONE - _BETA_1**updates)
+    step = learning_rate * np.sqrt(_ONE - _BETA_2**updates) / (_ONE - _BETA_1**updates)
     for i in range(parameters.size):
         g = gradient[i] * scale
         momentum[i] = _without_denormals(momentum[i] + (g - momentum[i]) * (_ONE - _BETA_1))
         velocity[i] = _without_denormals(velocity[i] + (g * g - velocity[i]) * (_ONE - _BETA_2))
         parameters[i] -= momentum[i] * step / (np.sqrt(velocity[i]) + _ADAM_EPSILON)
-    return norm
 
 
 @exact
-def _rmsprop(parameters, gradient, slots, learning_rate, clip_norm, update):
+def rmsprop(parameters, gradient, slots, learning_rate, scale):
     """The A3C paper's equations 8 and 9; safe to call from several processes on shared memory without a lock."""
-    norm = global_norm(gradient)
-    if not np.isfinite(norm):
-        return norm
-    scale, rate = _scale(norm, clip_norm), np.float32(learning_rate)
     mean_square = slots[0]
     for i in range(parameters.size):
         g = gradient[i] * scale
         mean_square[i] = _without_denormals(_DECAY * mean_square[i] + (_ONE - _DECAY) * g * g)
-        parameters[i] -= rate * g / np.sqrt(mean_square[i] + _RMSPROP_EPSILON)
-    return norm
+        parameters[i] -= learning_rate * g / np.sqrt(mean_square[i] + _RMSPROP_EPSILON)
 
 
 @exact
-def _sgd(parameters, gradient, slots, learning_rate, clip_norm, update):
-    norm = global_norm(gradient)
-    if not np.isfinite(norm):
-        return norm
-    scale, rate = _scale(norm, clip_norm), np.float32(learning_rate)
+def _sgd(parameters, gradient, learning_rate, scale):
     for i in range(parameters.size):
-        parameters[i] -= rate * scale * gradient[i]
-    return norm
-
-
-_UPDATES = {"adam": _adam, "rmsprop": _rmsprop, "sgd": _sgd}
+        parameters[i] -= learning_rate * scale * gradient[i]
