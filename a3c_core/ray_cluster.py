@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,15 +14,22 @@ _ROOT = Path(__file__).resolve().parents[1]
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ADDRESS = "RAY_ADDRESS"  # Ray's own variable for the cluster to connect to
 LOOPBACK = "127.0.0.1"
+_KNOCK_S = 5.0  # for an answer
 
 
 class NoCluster(Exception):
     """Ray is not installed, or there is no cluster; the message is for the user."""
 
 
+def address() -> str | None:
+    """Return the address of the cluster to connect to, or None if it is to be one of our own."""
+    given = os.environ.get(ADDRESS)
+    return None if given in (None, "", "local") else given
+
+
 def _on_loopback(address: str | None) -> bool:
     """Return whether a cluster is for this machine only: one of our own, or one that was made so."""
-    return address in (None, "", "local") or str(address).rpartition(":")[0] in (LOOPBACK, "localhost")
+    return address is None or address.rpartition(":")[0] in (LOOPBACK, "localhost")
 
 
 def ray_is_installed() -> bool:
@@ -33,8 +41,7 @@ def import_ray() -> Any:
     if not ray_is_installed():
         raise NoCluster("Ray is not installed: `make setup-ray` adds it")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # which GPU is seen is our own setting
-    if _on_loopback(os.environ.get(ADDRESS)):
+    if _on_loopback(address()):
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # else Ray replaces 127.0.0.1 by the machine's address
     import ray
 
@@ -49,7 +56,7 @@ def connected(local_cpus: int) -> Iterator[Any]:
         yield ray
         return
     with _handlers_kept():
-        _connect(ray, os.environ.get(ADDRESS), local_cpus)
+        _connect(ray, local_cpus)
     try:
         yield ray
     finally:
@@ -57,21 +64,35 @@ def connected(local_cpus: int) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _connect(ray: Any, address: str | None, local_cpus: int) -> None:
-    common = {
-        "runtime_env": {"env_vars": {"PYTHONPATH": str(_ROOT), **dict.fromkeys(_ONE_THREAD, "1")}},
-        "logging_level": "ERROR",
-        "log_to_driver": False,
-    }
-    loopback = {"_node_ip_address": LOOPBACK} if _on_loopback(address) else {}
-    if address in (None, "", "local"):
-        ray.init(address="local", num_cpus=local_cpus, include_dashboard=False, **loopback, **common)
-        return
+def _connect(ray: Any, local_cpus: int) -> None:
+    where = address()
+    ours = {"address": "local", "num_cpus": local_cpus, "include_dashboard": False, "_node_ip_address": LOOPBACK}
+    if where is not None:
+        _knock(where)
+    environment = {"PYTHONPATH": str(_ROOT), **dict.fromkeys(_ONE_THREAD, "1")}
     try:
-        ray.init(address=address, **loopback, **common)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise NoCluster(f"there is no Ray cluster at {address} ({reason}); `ray start --head` makes one") from error
+        ray.init(
+            **(ours if where is None else {"address": where}),
+            runtime_env={"env_vars": environment},
+            logging_level="ERROR",
+            log_to_driver=False,
+        )
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        reason = str(error).strip().splitlines()[0]
+        if where is None:
+            raise NoCluster(f"Ray can't be started here ({reason})") from error
+        raise NoCluster(f"there is no Ray cluster at {where} ({reason}); `ray start --head` makes one") from error
+
+
+def _knock(where: str) -> None:
+    """Refuse an address at which nobody answers: Ray itself would try for minutes."""
+    host, _, port = where.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return  # such as "auto"
+    try:
+        socket.create_connection((host, int(port)), _KNOCK_S).close()
+    except OSError as error:
+        raise NoCluster(f"there is no Ray cluster at {where} ({error}); `ray start --head` makes one") from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile, load_profile
 from a3c_core.engines import make_engine
 from a3c_core.files import write_json
-from a3c_core.interrupts import deferred_interrupts
+from a3c_core.interrupts import Interruption, deferred_interrupts
 from a3c_core.master import new_master
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
@@ -62,7 +62,7 @@ class Run(ABC):
         time_split: dict[str, float] = {}
         with deferred_interrupts() as interruption:
             try:
-                self._start()
+                self._start(interruption)
                 self._saved = time.monotonic()
                 while self.advance(self._steps_between_looks):
                     if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
@@ -117,7 +117,7 @@ class Run(ABC):
         return {}
 
     @abstractmethod
-    def _start(self) -> None:
+    def _start(self, interruption: Interruption) -> None:
         """Bring up the workers, unless they are already there."""
 
     def _stop(self) -> dict[str, float]:
@@ -160,7 +160,7 @@ class SimulatedRun(Run):
     runtime: Simulation
     _steps_between_looks = 256
 
-    def _start(self) -> None:
+    def _start(self, interruption: Interruption) -> None:
         if not self._resumed:
             self.runtime.start()
 
@@ -190,8 +190,8 @@ class RealRun(Run):
     def _new_runtime(self, run: str) -> RealRuntime:
         return RealRuntime(self._config, self._profile, self._master, self._record, run)
 
-    def _start(self) -> None:
-        self.runtime.start()
+    def _start(self, interruption: Interruption) -> None:
+        self.runtime.start(lambda: interruption.asked)
 
     def _stop(self) -> dict[str, float]:
         return self.runtime.stop()

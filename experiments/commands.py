@@ -58,6 +58,9 @@ def dry_run(wish: Wish, console: Console) -> int:
     if not todo:
         _say(console, "Nothing to run.")
         return DONE
+    if wish.backend == "ray":
+        _say(console, f"To run: {len(todo)} cells, as many at once as the Ray cluster has room for.")
+        return DONE
     groups = ", then ".join(
         f"{len(group)} cells, {at_once} at once" for group, at_once in batches(sweep.todo, wish.jobs)
     )

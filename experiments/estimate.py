@@ -14,7 +14,7 @@ _EPISODES = (0, 6_000, 12_000, 18_000, 24_000, 36_000, 60_000, 100_000)
 _SCORES = (0.2, 0.5, 2.0, 11.0, 29.0, 59.0, 90.0, 118.0)
 _FIRST_STEPS, _STEPS_A_PIPE = 62, 38
 _STEPS_PER_S = {"compiled": 1_500_000.0, "tensorflow": 20_000.0, "report": 260.0}  # on one core
-_OTHER_STEPS_PER_S = 10_000.0
+_AGENTS, _FRAMES_PER_S = (1, 8, 32), (700.0, 2_100.0, 2_800.0)  # the model `conv`, by agents per worker
 _EPISODE_S = 1e-4  # bookkeeping
 _START_S = 4.0  # of a cell's process
 
@@ -24,11 +24,13 @@ def cell_seconds(config: RunConfig) -> float:
     scores = np.interp(np.arange(config.episodes), _EPISODES, _SCORES)
     env_steps = float((_FIRST_STEPS + _STEPS_A_PIPE * scores).sum())
     at_once = 1 if config.runtime == "simulate" else min(cores(), config.span.start)
-    return (
-        _START_S
-        + env_steps / _STEPS_PER_S.get(config.engine, _OTHER_STEPS_PER_S) / at_once
-        + config.episodes * _EPISODE_S
-    )
+    return _START_S + env_steps / _steps_per_s(config) / at_once + config.episodes * _EPISODE_S
+
+
+def _steps_per_s(config: RunConfig) -> float:
+    if config.model == "conv":
+        return float(np.interp(config.agents_per_worker, _AGENTS, _FRAMES_PER_S))
+    return _STEPS_PER_S[config.engine]
 
 
 def sweep_seconds(cells: Sequence[Cell], jobs: int | None) -> float:

@@ -59,14 +59,18 @@ class Board:
 
     def progressed(self, cell: Cell, progress: Progress) -> None:
         with self._lock:
-            running = self._running[cell.id]
+            running = self._running.get(cell.id)
+            if running is None:  # late news of one that was given up
+                return
             if running.first is None:
                 running.first, running.first_s = progress, time.monotonic()
             running.latest = progress
 
     def ended(self, cell: Cell, status: str, reason: str | None) -> None:
         with self._lock:
-            running = self._running.pop(cell.id)
+            running = self._running.pop(cell.id, None)
+            if running is None:
+                return
             self._ended += 1
             self._failed += status == "failed"
             self._episodes_ended += cell.config.episodes

@@ -65,8 +65,9 @@ def run_sweep(plan: Plan, console: Console) -> tuple[list[Ending], bool]:
 def batches(cells: Sequence[Cell], jobs: int | None) -> list[tuple[list[Cell], int]]:
     """Return the cells in groups with the number that may run at once: real runtimes don't share the machine."""
     virtual = [cell for cell in cells if cell.config.runtime == "simulate"]
-    real = [cell for cell in cells if cell.config.runtime != "simulate"]
-    groups = [(virtual, jobs or cores()), (real, jobs or 1)]
+    real = [cell for cell in cells if cell.config.runtime in ("processes", "threads")]
+    on_ray = [cell for cell in cells if cell.config.runtime == "ray"]  # two could each hold what the other waits for
+    groups = [(virtual, jobs or cores()), (real, jobs or 1), (on_ray, 1)]
     return [(group, min(at_once, len(group))) for group, at_once in groups if group]
 
 

@@ -184,17 +184,34 @@ def test_cells_with_workers_of_their_own_run_on_ray_too(cluster, tmp_path):
         assert len(read_records(cell)) == 100
 
 
-def test_a_sweep_is_interrupted_and_goes_on(cluster, tmp_path):
-    write_grid(tmp_path, base={"episodes": 200_000, "profile": "uniform"}, seeds=2, axes={"workers": [2]})
-    arguments = ["--grid", "tiny.yaml", "--no-tracking", *on(cluster)]
+def test_a_sweep_is_interrupted_and_leaves_what_had_not_begun(cluster, tmp_path):
+    write_grid(tmp_path, base={"episodes": 200_000, "profile": "uniform"}, seeds=8, axes={"workers": [2]})
     cells = tmp_path / "results/tiny/cells"
-    with started_sweep(tmp_path, *arguments) as process:
+    with started_sweep(tmp_path, "--grid", "tiny.yaml", "--no-tracking", *on(cluster), "--jobs", "2") as process:
         wait_for(lambda: len(list(cells.glob("*/episodes.parts/*"))) >= 2)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-    for cell in cells.glob("workers*"):
-        assert metadata(cell)["status"] == "interrupted"
-        assert list(cell.glob("checkpoints/*"))
+    assert [metadata(cell)["status"] for cell in cells.glob("workers*")] == ["interrupted"] * 2
+    assert len(list(cells.glob("*/checkpoints"))) == 2
+
+
+def test_a_failed_cell_stops_the_others_if_that_is_wished(cluster, tmp_path):
+    write_grid(tmp_path, base={"episodes": 10_000_000, "profile": "uniform"}, seeds=4, axes={"workers": [2]})
+    cells = tmp_path / "results/tiny/cells"
+    arguments = ["--grid", "tiny.yaml", "--no-tracking", *on(cluster), "--jobs", "2", "--fail-fast"]
+    with started_sweep(tmp_path, *arguments) as process:
+        wait_for(lambda: len(list(cells.glob("*/episodes.parts/*"))) >= 2)
+        os.kill(next(iter(cell_pids(tmp_path).values())), signal.SIGKILL)
+        assert process.wait(60) == 1
+    assert sorted(metadata(cell)["status"] for cell in cells.glob("workers*")) == ["failed", "interrupted"]
+
+
+def cell_pids(folder) -> dict[str, int]:
+    """Return {cell: process id} of the cells whose results are in the folder, wherever they were started."""
+    commands = {process.pid: process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])}
+    return {
+        words[-1]: pid for pid, words in commands.items() if "experiments.cell" in words and str(folder) in words[-2]
+    }
 
 
 def test_a_cell_whose_node_is_lost_goes_on_elsewhere(cluster, other_node, tmp_path):
@@ -226,7 +243,7 @@ def test_a_cluster_of_our_own_listens_on_loopback_only_and_dies_with_a_killed_ma
             assert {address.removeprefix("::ffff:") for address in listening} == {LOOPBACK}
         finally:
             master.kill()
-    _, alive = psutil.wait_procs(family, timeout=5)
+    _, alive = psutil.wait_procs(family, timeout=30)  # agents of Ray's look for their raylet now and then
     assert not alive
 
 

@@ -333,6 +333,6 @@ def test_cells_on_ray_ask_for_the_cores_they_need():
         return [Cell(str(seed), {}, RunConfig(seed=seed, **settings)) for seed in range(3)]
 
     virtual, real, far = (cells(workers="4", runtime=runtime) for runtime in ("simulate", "processes", "ray"))
-    assert groups([*virtual, *real, *far], None, [8, 6]) == [(virtual, 1, 3), (real, 5, 2), (far, 1, 1)]
+    assert groups([*virtual, *real, *far], None, [8, 6]) == [(virtual, 1, 3), (real, 5, 2), (far, 0, 1)]
     assert groups(virtual, 2, [8]) == [(virtual, 1, 2)]
     assert groups(real, None, [2, 2]) == [(real, 2, 2)]  # no machine has five: all of one

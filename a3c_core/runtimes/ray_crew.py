@@ -17,6 +17,7 @@ from a3c_core.config import RunConfig
 from a3c_core.parameters import Vector
 from a3c_core.ray_cluster import NoCluster, connected
 from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.tf import limit_gpus
 from a3c_core.worker import Work
 
 _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")
@@ -38,6 +39,7 @@ class RayWorker:
         from a3c_core.runtimes.worker_main import new_worker
 
         self._config = RunConfig.model_validate(settings)
+        limit_gpus(self._config.gpus, lane)
         if self._config.engine == "compiled":
             import a3c_core.runtimes.preload  # noqa: F401  so that the first episode is as fast as the others
         self._worker, self._engine = new_worker(self._config, lane, episode)
@@ -53,6 +55,7 @@ class RayWorker:
 
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s
+        parameters = parameters.copy()  # compiled code takes an array that can't be written for another type
         done = self._worker.work(parameters, granted - self._worker.next_episode, now_s)
         worked_s = time.monotonic() - began_s
         await_game(done.env_steps * self._config.environment.wait_s)
@@ -135,7 +138,7 @@ class RayCrew:
         for lane, hand in list(self.hands.items()):
             if hand.ended is not None:
                 yield lane, hand.ended
-            elif hand.called is not None and time.monotonic() - hand.called[0] > limit_s:
+            elif self._lanes["ready"][lane] and hand.called and time.monotonic() - hand.called[0] > limit_s:
                 yield lane, f"delivered nothing for {limit_s:g} s"
 
     def bury(self, lane: int) -> None:

@@ -105,14 +105,17 @@ class RealRuntime:
         """Gradients that wait for the master."""
         return len(self._queue)
 
-    def start(self) -> None:
+    def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
         """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
         self.open(self._new_crew())
-        for lane in range(self.config.span.start):
+        began_s, workers = time.monotonic(), self.config.span.start
+        for lane in range(workers):
             self._hire(lane)
-        while not all(self._lanes["ready"][lane] for lane in self.crew.hands):
+        while (up := int(self._lanes["ready"].sum())) < workers and not is_asked_to_stop():
             self.desk.sleep(_LOOK_S)
             self._replace_lost()
+            if time.monotonic() - began_s > self.config.worker_limit_s:
+                raise RunFailed(f"{up} of {workers} workers are up after {self.config.worker_limit_s:g} s")
         self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
         self._grant()
