@@ -39,7 +39,8 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
     start_s = time.monotonic() - began_s
     try:
         seen = _watch(runtime, seconds, episodes)
-        worker_bytes = _memory([getattr(hand.body, "pid", None) for hand in runtime.crew.hands.values()])
+        bodies = [getattr(hand, "body", None) for hand in runtime.crew.hands.values()]  # Ray's are elsewhere
+        worker_bytes = _memory([getattr(body, "pid", None) for body in bodies])
     finally:
         runtime.stop()
     return seen._replace(start_s=start_s, worker_bytes=worker_bytes)

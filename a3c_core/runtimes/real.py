@@ -92,6 +92,8 @@ class RealRuntime:
         self._dealt: list[Dealt] = []
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
+        by_profile = config.schedule.clock == "profile"
+        self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
         self._capacity = config.exchange.queue_size if config.exchange.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
@@ -254,7 +256,6 @@ class RealRuntime:
         episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
         arrived_s = message.finished_s + offset_s
         delivery = Delivery(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
-        by_profile = self.config.schedule.clock == "profile"
         totals = self.ledger.totals
         totals.env_steps += message.env_steps
         totals.master_busy_s = dealt.busy_s
@@ -267,7 +268,7 @@ class RealRuntime:
             dealt.staleness,
             dealt.gradient_norm,
             wall_s=dealt.clock_s,
-            episode_s=(lambda episode: self.profile.cycle_s(episode.steps)) if by_profile else None,
+            episode_s=self._episode_s,
         )
         if episodes:
             self.recorded[lane] = max(self.recorded[lane], *(episode.number + 1 for episode in episodes))
