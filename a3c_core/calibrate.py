@@ -56,6 +56,7 @@ def calibrate(engine: EngineName, transport: str = "shared", seconds: float = 2.
         **worker_costs(engine, seconds),
         "update_s": update_cost(),
         "cores": os.cpu_count() or 1,
+        "master_first": True,  # workers of real runs give way to it
     }
     if transport != "none":
         costs |= exchange_costs(engine, transport, CostProfile(**costs), seconds)

@@ -11,6 +11,7 @@ from a3c_core.section import Section
 from a3c_core.streams import stream_words, uniform
 
 _PROFILES = Path(__file__).parent / "profiles"
+_LEAST_CORES = 0.05  # that a master with priority leaves to workers
 _JITTER_KEY = 1  # keeps the streams of costs apart from those of play
 
 
@@ -37,6 +38,7 @@ class CostProfile(Section):
     cores: int = Field(1_000_000, ge=1, description="physical cores, shared by the workers and the master")
     threads_per_core: int = Field(1, ge=1)
     threading_gain: float = Field(1.0, ge=1, description="throughput of a core with all its threads busy against one")
+    master_first: bool = Field(False, description="where processes share cores, the master does not wait for one")
     slowdown: float = Field(1.0, gt=0, description="a common factor on all costs but the latencies")
     jitter: Literal["none", "lognormal", "exponential"] = "none"
     jitter_deviation: float = Field(0.2, gt=0, description="lognormal jitter: standard deviation of a cost of mean 1")
@@ -69,6 +71,14 @@ class CostProfile(Section):
         threads = min(busy, self.cores * self.threads_per_core)
         crowded = (threads - self.cores) / (self.cores * max(1, self.threads_per_core - 1))
         return busy / (self.cores * (1.0 + (self.threading_gain - 1.0) * crowded))
+
+    def crowding(self, workers: int, master_busy: bool) -> float:
+        """How many times longer everything takes for `workers` that want a core, while the master may want one too."""
+        busy = workers + master_busy
+        alike = self.contention(busy)
+        if alike == 1.0 or not (self.master_first and master_busy):
+            return alike
+        return max(1.0, workers / max(busy / alike - 1.0, _LEAST_CORES))
 
     def jittered(self, seconds: float, seed: int, who: int, count: int) -> float:
         """Return `seconds` with this profile's jitter: a pure function of (seed, who, count)."""

@@ -66,6 +66,16 @@ def test_latency_makes_cycles_longer_but_uses_no_core(workers):
     assert far.saturation_workers(100) == pytest.approx(21)
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_a_master_with_priority_waits_for_no_core(first):
+    profile = UNIFORM.model_copy(update={"cores": 2, "master_first": first})
+    simulation, records = run(10, 1000, WAITING, profile)
+    needed_s = simulation.totals.served * profile.service_s()
+    assert (simulation.totals.master_busy_s == pytest.approx(needed_s)) == first
+    core_s = len(records) * (profile.cycle_s(100) + profile.service_s())  # both cores are busy from beginning to end
+    assert core_s / simulation.clock_s == pytest.approx(2.0, rel=0.02)
+
+
 def test_saturation_is_where_the_two_meet():
     assert UNIFORM.saturation_workers(100) == pytest.approx(11)
     assert load_profile("report").saturation_workers(62) == pytest.approx(16, abs=1)

@@ -221,23 +221,28 @@ class Simulation:
 
     def _schedule(self, seconds: float, who: int, count: int) -> float:
         """Push an event that costs `seconds` on a core of its own; return what it costs as things are now."""
-        taken = self.profile.jittered(seconds * self.crowding, self.config.seed, who + 1, count)
+        crowding = 1.0 if self._is_first(who) else self.crowding
+        taken = self.profile.jittered(seconds * crowding, self.config.seed, who + 1, count)
         heapq.heappush(self.events, (self.clock_s + taken, who))
         return taken
 
     def _share_cores(self) -> None:
         """Stretch or shorten what is under way if more or fewer processes share the cores than before."""
-        crowding = self.profile.contention(self.playing + (self.serving is not None))
+        crowding = self.profile.crowding(self.playing, self.serving is not None)
         if crowding == self.crowding:
             return
         ratio, self.crowding = crowding / self.crowding, crowding
         for place, (time_s, who) in enumerate(self.events):
-            if self._has_core(who):
+            if self._has_core(who) and not self._is_first(who):
                 change_s = (time_s - self.clock_s) * (ratio - 1.0)
                 self.events[place] = time_s + change_s, who
                 if who == MASTER:
                     self.totals.master_busy_s += change_s
         heapq.heapify(self.events)
+
+    def _is_first(self, who: int) -> bool:
+        """Return whether others give way to `who`."""
+        return who == MASTER and self.profile.master_first
 
     def _has_core(self, who: int) -> bool:
         """Return whether the next event of `who` is the end of some work, not of a wait."""
