@@ -58,6 +58,8 @@ def _best(study: Study, learned: list[Schedule]) -> str:
     alike = [s for s in learned if s == best or not _is_better(study, best, s)]
     scores = listed(number(ends[s].value) for s in alike)
     verb = "do best" if len(alike) == 1 else "end alike"
+    if len(alike) > 1 and min(len(study.values(s, "final_score")) for s in alike) < 2:
+        verb = "can't be told apart by one run each"
     return f"{listed(s.label for s in alike)} workers {verb} ({scores} pipes an episode)"
 
 

@@ -61,7 +61,9 @@ def facts(study: Study) -> str:
     """Return the study in one line: its name, how much of it is there, on which clock."""
     seeds = study.runs["seed"].nunique()
     parts = [f"Study {study.name}", f"{len(study.done)} of {count(len(study.runs), 'run')} done"]
-    parts += [f"{study.episodes:,} episodes each", count(seeds, "seed")]
+    fewest = int(study.runs["planned"].min())
+    lengths = f"{study.episodes:,}" if fewest == study.episodes else f"{fewest:,} to {study.episodes:,}"
+    parts += [f"{lengths} episodes each", count(seeds, "seed")]
     virtual = (study.runs["runtime"] == "simulate").all()
     parts.append("virtual time" if virtual else f"real time ({listed(sorted(study.runs['runtime'].unique()))})")
     crowded = int((study.done["oversubscribed"] == True).sum())  # noqa: E712  None is not False

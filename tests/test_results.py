@@ -10,7 +10,7 @@ from analysis import readme, tables
 from analysis.load import load_study
 
 RESULTS = Path(__file__).parents[1] / "results"
-STUDIES = ("report", "dynamic", "map", "remedies", "workers", "entropy", "sensitivity")
+STUDIES = ("report", "dynamic", "map", "remedies", "workers", "entropy", "sensitivity", "frames")
 
 
 @pytest.fixture(scope="module", params=STUDIES)
