@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.interrupts import Interruption
 from a3c_core.records import EpisodeRecord, RecordWriter, read_records
 from a3c_core.train import RunMismatch, SimulatedRun, train
 
@@ -28,7 +29,7 @@ SETTINGS = {
 
 def started(config: RunConfig, directory: Path) -> SimulatedRun:
     run = SimulatedRun(config, directory)
-    run._start()
+    run._start(Interruption())
     return run
 
 

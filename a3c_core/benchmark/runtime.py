@@ -96,7 +96,8 @@ def measure_runtime(seconds: float) -> Results:
 def _on_ray(parameters: dict[str, Vector], seconds: float) -> tuple[list[Row], list[Fact]]:
     """Return the rows of workers on Ray, and what a gradient costs more there; rows without numbers where it is not."""
     if not ray_is_installed():
-        return [Row(str(case), None, "not installed: make setup-ray") for case in ON_RAY if case.runtime == "ray"], []
+        absent = [case for case in ON_RAY if case.runtime == "ray"]
+        return [Row(str(case), None, "not installed: make setup-ray", str(_ONE)) for case in absent], []
     seen = {case: _watch(case, parameters, seconds) for case in ON_RAY}
     rows = [_row(case, one, _ONE if case.length == "long" else _SHORT) for case, one in seen.items()]
     here, there = (1.0 / seen[_ALONE._replace(runtime=runtime)].updates_per_s for runtime in ("processes", "ray"))
