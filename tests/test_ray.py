@@ -9,7 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from a3c_core.benchmark import runtime
 from a3c_core.config import EnvironmentConfig, ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.models import DenseModel
 from a3c_core.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
 from a3c_core.records import read_records
 from a3c_core.runtimes.real import RunFailed
@@ -245,6 +247,14 @@ def test_a_cluster_of_our_own_listens_on_loopback_only_and_dies_with_a_killed_ma
             master.kill()
     _, alive = psutil.wait_procs(family, timeout=30)  # agents of Ray's look for their raylet now and then
     assert not alive
+
+
+def test_the_benchmark_has_rows_of_ray(monkeypatch):
+    monkeypatch.setattr(runtime, "ON_RAY", runtime.ON_RAY[-2:])  # one worker here, one on Ray
+    rows, (overhead,) = runtime._on_ray({"short": DenseModel().initial_parameters(0)}, 1.0)
+    assert [row.name for row in rows] == ["short, processes, shared, 1", "short, ray, 1"]
+    assert rows[0].per_second > rows[1].per_second > 0
+    assert overhead.value > 0
 
 
 def test_without_a_cluster_the_error_says_so(tmp_path):

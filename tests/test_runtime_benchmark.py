@@ -17,11 +17,14 @@ def measured(tmp_path, benchmark):
 def test_runtimes_and_transports_are_compared(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(runtime, "LONG_TRAINING", 20)
     monkeypatch.setattr(runtime, "ENGINES", ("compiled",))
+    monkeypatch.setattr(runtime, "ray_is_installed", lambda: False)
     rows, facts = measured(tmp_path, "runtime")
     for length in ("short", "long"):
         for transport in ("shared", "queue", "hogwild"):
             assert rows[f"{length}, processes, {transport}, 2"]["per_second"] > 0
         assert rows[f"{length}, simulate, 2"]["per_second"] > 0
+    assert rows["short, ray, 2"]["per_second"] is None
+    assert "make setup-ray" in rows["short, ray, 2"]["note"]
     two, one = rows["long, processes, shared, 2"], rows["long, processes, shared, 1"]
     assert facts["2 workers against 1, long episodes"] == two["per_second"] / one["per_second"] == two["ratio"]
     assert facts["memory (PSS) of one of 40 workers"] < 120
