@@ -11,9 +11,9 @@ import rich.table
 import yaml
 
 from a3c_core.command_line import Parser, positive_seconds
-from a3c_core.costs import CostProfile
 from a3c_core.engines import EngineName
 from a3c_core.files import write_whole
+from a3c_core.virtual.costs import CostProfile
 
 EXAMPLES = """\
 examples:

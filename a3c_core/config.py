@@ -47,8 +47,8 @@ class LearnerConfig(Section):
 class ExchangeConfig(Section):
     """How workers and master hand gradients and parameters to each other. The report had the first of each."""
 
-    transport: Literal["shared", "queue", "hogwild"] = Field(
-        "shared", description="real runtimes: shared memory, pickled messages with mailboxes (the report), or no master"
+    transport: Literal["shared", "queue"] = Field(
+        "shared", description="real runtimes: shared memory, or pickled messages with mailboxes (the report)"
     )
     channel: Literal["mailbox", "latest"] = Field(
         "latest", description="mailbox: one slot per worker, filled only when empty, so that a model may be old"
@@ -64,6 +64,13 @@ class ExchangeConfig(Section):
         None, ge=1, description="gradients waiting in an unbounded queue at which the run ends as `overloaded`"
     )
 
+    @field_validator("transport", mode="before")
+    @classmethod
+    def _not_a_topology(cls, value: object) -> object:
+        if value == "hogwild":
+            raise ValueError("hogwild is a topology: write topology: hogwild, and leave out the transport")
+        return value
+
 
 class RunConfig(Section):
     """One run: one cell of a sweep."""
@@ -77,6 +84,9 @@ class RunConfig(Section):
     engine: Literal["compiled", "tensorflow", "report"] = "compiled"
     model: Literal["dense", "conv"] = Field("dense", description="conv learns from frames, and needs TensorFlow")
     agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
+    topology: Literal["master", "hogwild"] = Field(
+        "master", description="who applies gradients: one master, or every worker its own, without a lock"
+    )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
     update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
@@ -101,14 +111,15 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _fitting_channel(self) -> "RunConfig":
-        channels = {"shared": "latest", "queue": "mailbox"}
-        fitting = channels.get(self.exchange.transport, self.exchange.channel)
-        if self.runtime != "simulate" and self.exchange.channel != fitting:
+        fitting = {"shared": "latest", "queue": "mailbox"}[self.exchange.transport]
+        if not self.is_virtual and self.topology == "master" and self.exchange.channel != fitting:
             raise ValueError(f"transport {self.exchange.transport} needs channel {fitting}")
         return self
 
     @model_validator(mode="after")
     def _fitting_transport(self) -> "RunConfig":
+        if self.topology == "hogwild" and (self.runtime == "ray" or self.exchange.transport != "shared"):
+            raise ValueError("topology: hogwild needs workers on this machine that share memory (transport: shared)")
         if self.runtime == "ray" and self.exchange.transport != "shared":
             raise ValueError(
                 f"runtime: ray has a transport of its own, Ray's object store: leave out exchange.transport"
@@ -124,6 +135,11 @@ class RunConfig(Section):
         if frames and self.learner.update_every == "episode":
             raise ValueError("an episode of frames is too large to hold: set learner.update_every: t_max")
         return self
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether the run's clock is a simulated one."""
+        return self.runtime == "simulate"
 
     @property
     def span(self) -> Span:

@@ -3,7 +3,7 @@
 import os
 
 from a3c_core.config import RunConfig
-from a3c_core.ray_cluster import address
+from a3c_core.real.ray_cluster import address
 
 
 def cores() -> int:
@@ -13,6 +13,6 @@ def cores() -> int:
 
 def is_oversubscribed(config: RunConfig, at_once: int = 1) -> bool:
     """Return whether real workers and their masters will share cores, which distorts what is measured."""
-    if config.runtime == "simulate" or (config.runtime == "ray" and address()):
+    if config.is_virtual or (config.runtime == "ray" and address()):
         return False  # on a cluster each worker has a CPU of its own
     return (config.span.end + 1) * at_once > cores()

@@ -9,11 +9,11 @@ import numpy as np
 
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.costs import CostProfile, load_profile
 from a3c_core.engines import EngineName
 from a3c_core.master import Master, new_master
-from a3c_core.runtimes.real import RealRuntime
-from a3c_core.runtimes.shared_memory import RING_SLOTS
+from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.shared_memory import RING_SLOTS
+from a3c_core.virtual.costs import CostProfile, load_profile
 
 FROZEN = LearnerConfig(learning_rate=1e-30)  # every update is made, and changes nothing: episodes keep their length
 _RUNS = 3  # of which the fastest counts
@@ -76,16 +76,14 @@ def observe(config: RunConfig, master: Master | None = None) -> Observed:
         master_s = time.process_time() - began_cpu_s
     finally:
         split = runtime.stop()
-    totals, episodes = runtime.ledger.totals, config.episodes
+    totals, episodes = runtime.log.totals, config.episodes
     sums = split["pull_s"], split["cpu_s"], master_s, totals.env_steps
     return Observed(start_s, *(value / episodes for value in sums))
 
 
 def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
     exchange = EXCHANGES[transport]
-    return RunConfig(
-        workers="1", episodes=episodes, runtime="processes", engine=engine, exchange=exchange, learner=FROZEN
-    )
+    return RunConfig(workers="1", episodes=episodes, runtime="processes", engine=engine, learner=FROZEN, **exchange)
 
 
 def _resume_cost(config: RunConfig, plain: Observed, seconds: float) -> float:

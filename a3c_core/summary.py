@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from a3c_core.config import RunConfig
 from a3c_core.cores import is_oversubscribed
-from a3c_core.costs import CostProfile
-from a3c_core.runtimes.ledger import Totals
+from a3c_core.episode_log import Totals
+from a3c_core.virtual.costs import CostProfile
 
 Outcome = Literal["finished", "overloaded", "interrupted"]
 

@@ -1,24 +1,19 @@
 """Train: one configuration in, records and a summary out, resumable from its last checkpoint."""
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
-from a3c_core.costs import CostProfile, load_profile
-from a3c_core.engines import make_engine
 from a3c_core.files import write_json
-from a3c_core.interrupts import Interruption, deferred_interrupts
+from a3c_core.interrupts import deferred_interrupts
 from a3c_core.master import new_master
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
-from a3c_core.runtimes import snapshot
-from a3c_core.runtimes.real import RealRuntime
-from a3c_core.runtimes.simulate import Simulation
+from a3c_core.runtime import Runtime
 from a3c_core.summary import Outcome, RunSummary, summarise
+from a3c_core.virtual.costs import CostProfile, load_profile
 
 OnEpisode = Callable[[EpisodeRecord], None]
 RESULTS_VERSION = 2  # raise it whenever equal settings give other results than before
@@ -35,15 +30,11 @@ def train(
 
     >>> summary = train(RunConfig(workers="10", episodes=1000))  # doctest: +SKIP
     """
-    kind = SimulatedRun if config.runtime == "simulate" else RealRun
-    return kind(config, directory, on_episode, run).finish()
+    return Run(config, directory, on_episode, run).finish()
 
 
-class Run(ABC):
+class Run:
     """A runtime with its records and its checkpoints."""
-
-    runtime: Simulation | RealRuntime
-    _steps_between_looks: int  # at the clock, and at whether we were interrupted
 
     def __init__(
         self, config: RunConfig, directory: Path | None, on_episode: OnEpisode | None = None, run: str = "run"
@@ -51,27 +42,28 @@ class Run(ABC):
         self._config, self._directory, self._on_episode = config, directory, on_episode
         self._profile = profile_of(config)
         self._model = MODELS[config.model]()
-        self._master = new_master(config)
+        self.master = new_master(config)
         self._writer = RecordWriter(directory)
         self.runtime = self._new_runtime(run)
         self._began = self._saved = time.monotonic()
-        self._resumed = directory is not None and self._resume(directory)
+        if directory is not None:
+            self._resume(directory)
 
     def finish(self) -> RunSummary:
         """Play to the end; when interrupted, leave a checkpoint to go on from."""
         time_split: dict[str, float] = {}
         with deferred_interrupts() as interruption:
             try:
-                self._start(interruption)
+                self.runtime.start(lambda: interruption.asked)
                 self._saved = time.monotonic()
-                while self.advance(self._steps_between_looks):
+                while self.advance(self.runtime.steps_between_looks):
                     if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
                         self.checkpoint()
                     if interruption.asked:
                         raise KeyboardInterrupt
                 clock_s = self.runtime.clock_s
             finally:
-                time_split = self._stop()
+                time_split = self.runtime.stop()
         self.checkpoint()
         return self._summarise(clock_s, time_split)
 
@@ -84,45 +76,34 @@ class Run(ABC):
         """Bring the records and everything else that the run needs to disk."""
         if self._directory is None:
             return
-        numbers, arrays = self._state()
+        numbers, arrays, streams = self.runtime.save()
         self._writer.flush()
         checkpoints.save(
             self._directory / "checkpoints",
             self._config.model,
             self._model,
-            self._master.parameters,
-            self._master.optimizer,
+            self.master.parameters,
+            self.master.optimizer,
             info={
                 "config": self._config.model_dump(mode="json"),
                 "records": [self._writer.parts_on_disk, self._writer.count],
                 "runtime": numbers,
             },
             extra={"runtime": arrays},
-            streams=self._streams(),
+            streams=streams,
         )
         self._saved = time.monotonic()
 
-    @abstractmethod
-    def _new_runtime(self, run: str) -> Simulation | RealRuntime: ...
+    def _new_runtime(self, run: str) -> Runtime:
+        """Return a runtime that has not started; the real ones are not imported where time is virtual."""
+        parts = self._config, self._profile, self.master, self._record, run
+        if self._config.is_virtual:
+            from a3c_core.virtual.simulation import Simulation
 
-    @abstractmethod
-    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
-        """Return what the runtime needs in order to go on, as numbers for JSON and as arrays."""
+            return Simulation(*parts)
+        from a3c_core.real.runtime import RealRuntime
 
-    @abstractmethod
-    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None: ...
-
-    def _streams(self) -> dict[str, Any]:
-        """Return further files of a checkpoint: {name: what writes it}."""
-        return {}
-
-    @abstractmethod
-    def _start(self, interruption: Interruption) -> None:
-        """Bring up the workers, unless they are already there."""
-
-    def _stop(self) -> dict[str, float]:
-        """End what runs in the background; return where the workers' time went."""
-        return {}
+        return RealRuntime(*parts)
 
     def _record(self, record: EpisodeRecord) -> None:
         self._writer.append(record)
@@ -137,9 +118,9 @@ class Run(ABC):
         checkpoint = checkpoints.load(directory)
         if checkpoint.info["config"] != self._config.model_dump(mode="json"):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
-        self._master.parameters[:] = checkpoint.parameters
-        checkpoints.restore_optimizer(checkpoint, self._master.optimizer)
-        self._restore(checkpoint)
+        self.master.parameters[:] = checkpoint.parameters
+        checkpoints.restore_optimizer(checkpoint, self.master.optimizer)
+        self.runtime.restore(checkpoint.info["runtime"], checkpoint.extra["runtime"], checkpoint.path)
         self._writer.rewind(*checkpoint.info["records"])
         return True
 
@@ -147,61 +128,11 @@ class Run(ABC):
         records = self._writer.finish()
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
-        totals = self.runtime.ledger.totals
+        totals = self.runtime.log.totals
         summary = summarise(outcome, records, totals, clock_s, wall_s, self._profile, self._config, time_split)
         if self._directory is not None:
             write_json(self._directory / "summary.json", summary._asdict())
         return summary
-
-
-class SimulatedRun(Run):
-    """A run in virtual time; it resumes to the same bytes."""
-
-    runtime: Simulation
-    _steps_between_looks = 256
-
-    def _start(self, interruption: Interruption) -> None:
-        if not self._resumed:
-            self.runtime.start()
-
-    def _new_runtime(self, run: str) -> Simulation:
-        engine = make_engine(self._config.engine, self._model, self._config.environment, self._config.learner)
-        return Simulation(self._config, self._profile, engine, self._master, self._record, run)
-
-    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
-        return snapshot.take(self.runtime)
-
-    def _streams(self) -> dict[str, Any]:
-        return {"queue.f32": self.runtime.queue.write_gradients}
-
-    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
-        numbers = checkpoint.info["runtime"]
-        snapshot.restore(self.runtime, numbers, checkpoint.extra["runtime"])
-        with (checkpoint.path / "queue.f32").open("rb") as file:
-            self.runtime.queue.restore([snapshot.delivery_from(item) for item in numbers["queue"]], file)
-
-
-class RealRun(Run):
-    """A run with real workers; a resumed one plays again what was under way, and counts no episode twice."""
-
-    runtime: RealRuntime
-    _steps_between_looks = 1
-
-    def _new_runtime(self, run: str) -> RealRuntime:
-        return RealRuntime(self._config, self._profile, self._master, self._record, run)
-
-    def _start(self, interruption: Interruption) -> None:
-        self.runtime.start(lambda: interruption.asked)
-
-    def _stop(self) -> dict[str, float]:
-        return self.runtime.stop()
-
-    def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
-        self.runtime.settle()
-        return snapshot.take_real(self.runtime), {}
-
-    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
-        snapshot.restore_real(self.runtime, checkpoint.info["runtime"])
 
 
 def profile_of(config: RunConfig) -> CostProfile:

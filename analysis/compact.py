@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.costs import load_profile
 from a3c_core.files import write_whole
+from a3c_core.virtual.costs import load_profile
 from analysis import metrics
 from analysis.study import DONE, StudyError
 

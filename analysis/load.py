@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from a3c_core.costs import CostProfile
 from a3c_core.schedules import ScheduleConfig, parse_workers
+from a3c_core.virtual.costs import CostProfile
 from analysis import compact, metrics
 from analysis.study import DONE, Study, StudyError, schedule_label, variant_label
 

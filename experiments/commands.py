@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from a3c_core.ray_cluster import ADDRESS
+from a3c_core.real.ray_cluster import ADDRESS
 from experiments import closing
 from experiments.background import BackgroundTracker
 from experiments.estimate import cell_seconds, sweep_seconds

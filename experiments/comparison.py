@@ -12,7 +12,7 @@ from a3c_core.exchange_costs import FROZEN
 from a3c_core.models import DenseModel
 from a3c_core.parameters import Vector
 from a3c_core.summary import RunSummary
-from a3c_core.train import RealRun, SimulatedRun
+from a3c_core.train import Run
 
 THROUGHPUT = "episodes_per_s"
 WAIT_S = 1e-4  # per env step: some milliseconds an episode, to which a sleep's own delay of some 60 µs adds little
@@ -41,7 +41,7 @@ class Setting:
             episodes=episodes * self.workers * GAMES[self.game],
             runtime="processes",
             environment=EnvironmentConfig(wait_s=WAIT_S if self.game == "waiting" else 0.0),
-            exchange=EXCHANGES[self.transport],
+            **EXCHANGES[self.transport],
             learner=FROZEN,  # so that both play the same episodes, and only time can differ
         )
 
@@ -93,8 +93,8 @@ class Bench:
         parameters = self._parameters[setting.game]
         real = setting.config(self._episodes)
         profile = {"runtime": "simulate", "profile": str(self._profile(setting.transport))}
-        predicted = _summary(SimulatedRun(real.model_copy(update=profile), None), parameters)
-        measured = [_summary(RealRun(real, None), parameters) for _ in range(self._runs)]
+        predicted = _summary(Run(real.model_copy(update=profile), None), parameters)
+        measured = [_summary(Run(real, None), parameters) for _ in range(self._runs)]
         return Comparison(setting, predicted, sorted(measured, key=lambda summary: -summary.episodes_per_s))
 
     def _profile(self, transport: str) -> Path:
@@ -104,6 +104,6 @@ class Bench:
         return path
 
 
-def _summary(run: RealRun | SimulatedRun, parameters: Vector) -> RunSummary:
-    run.runtime.master.parameters[:] = parameters
+def _summary(run: Run | Run, parameters: Vector) -> RunSummary:
+    run.master.parameters[:] = parameters
     return run.finish()

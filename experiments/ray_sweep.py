@@ -18,7 +18,7 @@ import joblib
 
 from a3c_core.config import RunConfig
 from a3c_core.cores import cores
-from a3c_core.ray_cluster import ADDRESS, NoCluster, connected
+from a3c_core.real.ray_cluster import ADDRESS, NoCluster, connected
 from experiments.cell import Progress
 from experiments.grid import Cell
 from experiments.mistakes import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from a3c_core.cores import cores, is_oversubscribed
-from a3c_core.ray_cluster import ray_is_installed
+from a3c_core.real.ray_cluster import ray_is_installed
 from experiments.grid import Cell, Grid
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError

@@ -7,8 +7,8 @@ from a3c_core.benchmark import courses
 from a3c_core.benchmark.feeder import FedMaster
 from a3c_core.calibrate import main
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.costs import load_profile
 from a3c_core.train import train
+from a3c_core.virtual.costs import load_profile
 from a3c_core.worker_costs import Timing, fit_costs
 
 WORKER = ("step_s", "gradient_call_s", "reset_s")
@@ -57,8 +57,8 @@ def test_costs_are_found_in_timings_that_are_exactly_linear():
 def test_a_master_that_is_fed_makes_every_update(transport):
     fed = FedMaster(transport, lanes=2)
     assert fed.update_s(1e-9) > 0
-    totals = fed.runtime.ledger.totals
-    assert totals.sent == totals.applied == fed.runtime.ledger.episodes == fed.runtime.master.version > 1000
+    totals = fed.runtime.log.totals
+    assert totals.sent == totals.applied == fed.runtime.log.episodes == fed.runtime.master.version > 1000
     fed.close()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from a3c_core import checkpoints, play
+from a3c_core.benchmark.feeder import EXCHANGES
 from a3c_core.config import EnvironmentConfig, LearnerConfig, RunConfig
 from a3c_core.engines import make_engine
 from a3c_core.models import ConvModel, DenseModel
@@ -110,8 +111,8 @@ def test_a_run_with_agents_resumes_to_the_same_bytes(tmp_path):
     ("runtime", "transport"), [("simulate", "shared"), ("processes", "queue"), ("processes", "hogwild")]
 )
 def test_frames_run_everywhere_and_their_checkpoints_play(runtime, transport, tmp_path, capsys):
-    exchange = {"transport": transport, "channel": "mailbox" if transport == "queue" else "latest"}
-    config = RunConfig(workers="2", episodes=12, agents_per_worker=3, runtime=runtime, exchange=exchange, **FRAMES)
+    settings = {"agents_per_worker": 3, "runtime": runtime, **EXCHANGES[transport], **FRAMES}
+    config = RunConfig(workers="2", episodes=12, **settings)
     summary = train(config, tmp_path)
     assert summary.episodes == 12
     assert summary.updates > 12

@@ -14,17 +14,18 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.real.channels import SharedLine
+from a3c_core.real.runtime import RunFailed
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SLOTS, Layout, SharedBlock
 from a3c_core.records import EpisodeRecord, read_records
-from a3c_core.runtimes.lines import SharedLine
-from a3c_core.runtimes.real import RunFailed
-from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, RING_SLOTS, Layout, SharedBlock
-from a3c_core.train import RealRun, train
+from a3c_core.train import Run, train
 from a3c_core.worker import Work
 
-SHARED = ExchangeConfig(transport="shared")
-QUEUE = ExchangeConfig(transport="queue", channel="mailbox")
-HOGWILD = ExchangeConfig(transport="hogwild")
-TRANSPORTS = {"shared": SHARED, "queue": QUEUE, "hogwild": HOGWILD}
+TRANSPORTS = {
+    "shared": {"exchange": ExchangeConfig(transport="shared")},
+    "queue": {"exchange": ExchangeConfig(transport="queue", channel="mailbox")},
+    "hogwild": {"topology": "hogwild"},
+}
 IN_PIECES = LearnerConfig(t_max=20, update_every="t_max", standardise=False)
 PROGRAM = (
     "import sys; from pathlib import Path; from a3c_core.config import RunConfig; from a3c_core.train import train;"
@@ -33,7 +34,7 @@ PROGRAM = (
 
 
 def config_of(transport="shared", workers="4", episodes=400, runtime="processes", **settings):
-    return RunConfig(workers=workers, episodes=episodes, runtime=runtime, exchange=TRANSPORTS[transport], **settings)
+    return RunConfig(workers=workers, episodes=episodes, runtime=runtime, **TRANSPORTS[transport], **settings)
 
 
 def collect(config, directory=None, on_episode=None):
@@ -45,7 +46,7 @@ def collect(config, directory=None, on_episode=None):
         if on_episode is not None:
             on_episode(run, record)
 
-    run = RealRun(config, directory, remember)
+    run = Run(config, directory, remember)
     return run.finish(), records
 
 

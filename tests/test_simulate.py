@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.costs import CostProfile, load_profile
+from a3c_core.virtual.costs import CostProfile, load_profile
 from tests.fake_engine import FakeEngine, simulate
 
 WAITING = ExchangeConfig(channel="latest", pull="after_apply", queue="unbounded")
@@ -221,3 +221,29 @@ def test_auto_removes_workers_from_an_overloaded_master():
     alive = np.array([record.workers_alive for record in records])
     assert alive.max() >= 30
     assert np.median(alive[-3000:-100]) <= 11
+
+
+@pytest.mark.parametrize("workers", [1, 4, 40])
+def test_hogwild_has_no_master_to_saturate(workers):
+    """Each worker's cycle is its play and its own update, whatever the others do."""
+    simulation, records = run(workers, 100 * workers, AT_ONCE, topology="hogwild")
+    cycle_s = UNIFORM.cycle_s(100) + UNIFORM.apply_s
+    assert len(records) / simulation.clock_s == pytest.approx(workers / cycle_s, rel=0.01)
+    assert simulation.totals.master_busy_s == 0
+    assert simulation.totals.sent == simulation.totals.applied == 100 * workers
+
+
+def test_hogwild_gradients_are_as_stale_as_others_are_many():
+    """Between a worker's pull and the end of its own update every other worker makes about one update."""
+    profile = UNIFORM.model_copy(update={"jitter": "lognormal"})
+    _, records = run(20, 2000, AT_ONCE, profile, topology="hogwild")
+    settled = [record.staleness for record in records if record.worker_episode > 0]
+    assert np.mean(settled) == pytest.approx(19, rel=0.02)
+
+
+def test_hogwild_workers_come_and_go_as_scheduled():
+    grow = FakeEngine(lambda worker, episode: 100 * (1 + episode // 5))
+    settings = {"schedule": {"first_s": 5.0, "further_s": 2.0, "window": 5, "spacing": 10}, "topology": "hogwild"}
+    _, records = run("2->6", 400, AT_ONCE, UNIFORM, grow, **settings)
+    assert records[0].workers_alive == 2
+    assert {record.worker for record in records} == set(range(6))

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.interrupts import Interruption
 from a3c_core.records import EpisodeRecord, RecordWriter, read_records
-from a3c_core.train import RunMismatch, SimulatedRun, train
+from a3c_core.train import Run, RunMismatch, train
 
 REPORT = ExchangeConfig(channel="mailbox", pull="at_once", queue="unbounded")
 IN_PIECES = LearnerConfig(t_max=20, update_every="t_max", standardise=False)
@@ -23,13 +22,14 @@ SETTINGS = {
     "waiting": RunConfig(workers="5", episodes=600, exchange=ExchangeConfig(pull="after_apply")),
     "in_pieces": RunConfig(workers="4", episodes=300, learner=IN_PIECES),
     "dynamic": RunConfig(workers="4->9", episodes=1000, schedule=DYNAMIC),
+    "hogwild": RunConfig(workers="5", episodes=800, topology="hogwild"),
     "ple_stream": RunConfig(workers="3", episodes=300, environment={"seeding": "ple"}),
 }
 
 
-def started(config: RunConfig, directory: Path) -> SimulatedRun:
-    run = SimulatedRun(config, directory)
-    run._start(Interruption())
+def started(config: RunConfig, directory: Path) -> Run:
+    run = Run(config, directory)
+    run.runtime.start(lambda: False)
     return run
 
 

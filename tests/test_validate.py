@@ -6,9 +6,9 @@ import pytest
 
 from a3c_core.benchmark import courses
 from a3c_core.config import EnvironmentConfig, ExchangeConfig, RunConfig
-from a3c_core.costs import load_profile
 from a3c_core.exchange_costs import FROZEN
 from a3c_core.train import train
+from a3c_core.virtual.costs import load_profile
 from experiments.comparison import Comparison, Setting
 from experiments.validate import closing, main, markdown, rows
 from tests.fake_engine import simulate

@@ -3,22 +3,23 @@
 import multiprocessing
 import time
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.costs import load_profile
 from a3c_core.master import new_master
+from a3c_core.real.pool import Hand
+from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.shared_memory import RING_SLOTS, Message, SharedArrays
 from a3c_core.records import RecordWriter
-from a3c_core.runtimes.crew import Hand
-from a3c_core.runtimes.real import RealRuntime
-from a3c_core.runtimes.shared_memory import RING_SLOTS, Message, SharedArrays
+from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode
 
-EXCHANGES = {
-    "shared": ExchangeConfig(),
-    "queue": ExchangeConfig(transport="queue", channel="mailbox"),
-    "hogwild": ExchangeConfig(transport="hogwild"),
+EXCHANGES: dict[str, dict[str, Any]] = {  # settings of a run
+    "shared": {"exchange": ExchangeConfig()},
+    "queue": {"exchange": ExchangeConfig(transport="queue", channel="mailbox")},
+    "hogwild": {"topology": "hogwild"},
 }
 _SEED = 24
 _ROUNDS = 150  # in one look; with them comes, now and then, the bringing of records to their table
@@ -88,9 +89,7 @@ class FedMaster:
     """A master on `transport` that can be driven as fast as it goes, records included."""
 
     def __init__(self, transport: str, lanes: int = 4):
-        config = RunConfig(
-            workers=str(lanes), episodes=10**9, runtime="processes", exchange=EXCHANGES[transport], seed=_SEED
-        )
+        config = RunConfig(workers=str(lanes), episodes=10**9, runtime="processes", seed=_SEED, **EXCHANGES[transport])
         self.runtime = RealRuntime(config, load_profile("uniform"), new_master(config), RecordWriter().append)
         self._feeder = Feeder(self.runtime.block.arrays, lanes, pipes=transport == "queue")
         self.runtime.open(self._feeder)
@@ -122,9 +121,9 @@ class FedMaster:
         """Let the master empty all lanes; return the seconds per gradient."""
         self._feeder.empty_mailboxes()
         gradients = self._feeder.feed()
-        done = self.runtime.ledger.totals.sent + gradients
+        done = self.runtime.log.totals.sent + gradients
         began_s = time.process_time()  # not disturbed by other programs
-        while self.runtime.ledger.totals.sent < done or self.runtime.waiting:
+        while self.runtime.log.totals.sent < done or self.runtime.waiting:
             self.runtime.step()
         self.runtime.settle()
         return (time.process_time() - began_s) / gradients

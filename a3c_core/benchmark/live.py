@@ -7,13 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.costs import load_profile
-from a3c_core.engines import make_engine
 from a3c_core.master import new_master
-from a3c_core.models import MODELS
 from a3c_core.parameters import Vector
-from a3c_core.runtimes.real import RealRuntime
-from a3c_core.runtimes.simulate import Simulation
+from a3c_core.real.runtime import RealRuntime
+from a3c_core.virtual.costs import load_profile
+from a3c_core.virtual.simulation import Simulation
 
 _WARM_UP = 0.3  # of the time given: while everyone is in the first episode, few finish one
 
@@ -50,8 +48,7 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen
     """Return what a run in virtual time does within `seconds` of real time."""
     master = new_master(config)
     master.parameters[:] = parameters
-    engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
-    simulation = Simulation(config, load_profile(config.profile), engine, master, lambda record: None)
+    simulation = Simulation(config, load_profile(config.profile), master, lambda record: None)
     simulation.start()
     return _watch(simulation, seconds)
 
@@ -59,7 +56,7 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen
 def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1) -> Seen:
     _run_on(runtime, seconds * _WARM_UP, 0)
     before, began_s, began_core_s = _counts(runtime), time.monotonic(), time.process_time()
-    _run_on(runtime, seconds, runtime.ledger.episodes + episodes)
+    _run_on(runtime, seconds, runtime.log.episodes + episodes)
     taken_s, core_s = time.monotonic() - began_s, time.process_time() - began_core_s
     steps, played, updates = (_counts(runtime) - before).tolist()
     return Seen(steps / taken_s, played / taken_s, updates / taken_s, core_s / max(updates, 1))
@@ -67,13 +64,13 @@ def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1)
 
 def _run_on(runtime: RealRuntime | Simulation, seconds: float, episodes: int) -> None:
     until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s or runtime.ledger.episodes < episodes:
+    while time.monotonic() < until_s or runtime.log.episodes < episodes:
         runtime.step()
 
 
 def _counts(runtime: RealRuntime | Simulation) -> np.ndarray:
-    totals = runtime.ledger.totals
-    return np.array([totals.env_steps, runtime.ledger.episodes, totals.applied], float)
+    totals = runtime.log.totals
+    return np.array([totals.env_steps, runtime.log.episodes, totals.applied], float)
 
 
 def _memory(pids: list[int | None]) -> float | None:

@@ -10,7 +10,7 @@ from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.engines import EngineName
 from a3c_core.models import DenseModel
 from a3c_core.parameters import Vector
-from a3c_core.ray_cluster import ray_is_installed
+from a3c_core.real.ray_cluster import ray_is_installed
 
 LONG_TRAINING = 40_000  # episodes, after which a bird lives for some 2,000 steps
 ENGINES: tuple[EngineName, ...] = ("compiled", "tensorflow", "report")
@@ -46,7 +46,7 @@ class Case(NamedTuple):
                 "runtime": self.runtime,
                 "engine": self.engine,
                 "profile": "uniform",
-                "exchange": EXCHANGES[self.transport],
+                **EXCHANGES[self.transport],
                 "learner": _FROZEN,
             }
         )

@@ -55,6 +55,11 @@ class CostProfile(Section):
         return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
     @property
+    def apply_s(self) -> float:
+        """Seconds that a worker spends on applying its own gradient, where there is no master."""
+        return self.slowdown * self.update_s
+
+    @property
     def latency_s(self) -> float:
         """Seconds of a worker's cycle in which its numbers are under way."""
         return self.pull_latency_s + self.push_latency_s

@@ -15,8 +15,8 @@ from multiprocessing.reduction import DupFd
 from typing import Any, Protocol
 
 from a3c_core.config import RunConfig
-from a3c_core.runtimes.shared_memory import AT_ONCE, SharedBlock
-from a3c_core.runtimes.worker_main import LineEnds, process_main, work_until_stopped
+from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
+from a3c_core.real.worker_main import LineEnds, process_main, work_until_stopped
 
 _DISMISSAL_S = 2.0  # time to leave politely before being killed
 
@@ -81,7 +81,7 @@ class LocalCrew:
         self._poll = select.poll()
         self._poll.register(self._bell, select.POLLIN)
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["a3c_core.runtimes.preload"])
+        self._context.set_forkserver_preload(["a3c_core.real.preload"])
 
     def hire(self, lane: int, episode: int) -> None:
         """Start a worker in `lane` that goes on with its episode number `episode`."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
 from a3c_core.parameters import Vector
-from a3c_core.ray_cluster import NoCluster, connected
-from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.real.ray_cluster import NoCluster, connected
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
 from a3c_core.tf import limit_gpus
 from a3c_core.worker import Work
 
@@ -36,12 +36,12 @@ class RayWorker:
     """An actor: a worker and what it needs."""
 
     def __init__(self, settings: dict[str, Any], lane: int, episode: int):
-        from a3c_core.runtimes.worker_main import new_worker
+        from a3c_core.real.worker_main import new_worker
 
         self._config = RunConfig.model_validate(settings)
         limit_gpus(self._config.gpus, lane)
         if self._config.engine == "compiled":
-            import a3c_core.runtimes.preload  # noqa: F401  so that the first episode is as fast as the others
+            import a3c_core.real.preload  # noqa: F401  so that the first episode is as fast as the others
         self._worker, self._engine = new_worker(self._config, lane, episode)
         self._rested_since_s, self._cpu_s = time.monotonic(), time.process_time()
 
@@ -51,7 +51,7 @@ class RayWorker:
 
     def work(self, parameters: Vector, granted: int, now_s: float) -> Reply:
         """Play on; `granted`: number of episodes below which all may begin, `now_s`: on the master's clock."""
-        from a3c_core.runtimes.worker_main import await_game
+        from a3c_core.real.worker_main import await_game
 
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s

@@ -10,8 +10,8 @@ import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it
 from a3c_core.config import RunConfig
 from a3c_core.engines import Engine, make_engine
 from a3c_core.models import MODELS
-from a3c_core.runtimes.lines import HogwildLine, QueueLine, SharedLine, Stopped
-from a3c_core.runtimes.shared_memory import SharedArrays, attach
+from a3c_core.real.channels import HogwildLine, QueueLine, SharedLine, Stopped
+from a3c_core.real.shared_memory import SharedArrays, attach
 from a3c_core.tf import limit_gpus
 from a3c_core.worker import Worker
 
@@ -81,9 +81,11 @@ def _book(lane: Any, worked_s: float, waited_s: float, play_share: float) -> Non
 
 def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:
     line = config, lane, arrays, ends.doorbell, ends.wake
+    if config.topology == "hogwild":
+        return HogwildLine(*line)
     if config.exchange.transport == "queue":
         return QueueLine(*line, gradients=ends.gradients)
-    return HogwildLine(*line) if config.exchange.transport == "hogwild" else SharedLine(*line)
+    return SharedLine(*line)
 
 
 def _die_with_master(lifeline: int) -> None:

@@ -3,7 +3,7 @@
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.models import DenseModel
-from a3c_core.runtimes import worker_main  # noqa: F401
+from a3c_core.real import worker_main  # noqa: F401
 
 _model = DenseModel()
 _engine = CompiledEngine(_model, EnvironmentConfig(max_episode_steps=2), LearnerConfig())

@@ -3,8 +3,8 @@
 import math
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
 from a3c_core.records import EpisodeRecord, Status
@@ -12,8 +12,8 @@ from a3c_core.schedules import Measured, target_workers
 from a3c_core.worker import Episode
 
 
-class Delivery(NamedTuple):
-    """What travels with a gradient. Times are those of the run's clock."""
+class Parcel(NamedTuple):
+    """What travels with a gradient from its worker to where it is applied. Times are those of the run's clock."""
 
     worker: int
     version_pulled: int
@@ -59,7 +59,7 @@ class Totals:
             self.staleness[staleness] += 1
 
 
-class Ledger:
+class EpisodeLog:
     """Counts gradients, makes episodes' records, and asks the schedule how many workers there should be."""
 
     def __init__(self, config: RunConfig, on_episode: Callable[[EpisodeRecord], None], run: str):
@@ -74,7 +74,7 @@ class Ledger:
 
     def enter(
         self,
-        delivery: Delivery,
+        parcel: Parcel,
         status: Status,
         clock_s: float,
         alive: int,
@@ -89,16 +89,16 @@ class Ledger:
         `episode_s`: gives an episode's length for the schedule, where that is not its length on the run's clock.
         """
         self.totals.count(status, staleness)
-        for episode in delivery.episodes:
-            length_s = delivery.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
+        for episode in parcel.episodes:
+            length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
             self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
-            record = self._record(delivery, episode, status, clock_s, alive, version, staleness, gradient_norm, wall_s)
+            record = self._record(parcel, episode, status, clock_s, alive, version, staleness, gradient_norm, wall_s)
             self.episodes += 1
             self._on_episode(record)
 
     def _record(
         self,
-        delivery: Delivery,
+        parcel: Parcel,
         episode: Episode,
         status: Status,
         clock_s: float,
@@ -111,7 +111,7 @@ class Ledger:
         return EpisodeRecord(
             run=self._run,
             episode=self.episodes,
-            worker=delivery.worker,
+            worker=parcel.worker,
             worker_episode=episode.number,
             workers_alive=alive,
             score=episode.score,
@@ -119,14 +119,14 @@ class Ledger:
             steps=episode.steps,
             truncated=episode.truncated,
             started_s=episode.started_s,
-            finished_s=delivery.arrived_s,
+            finished_s=parcel.arrived_s,
             applied_s=clock_s,
             wall_s=wall_s,
-            version_pulled=delivery.version_pulled,
+            version_pulled=parcel.version_pulled,
             version_applied=version,
             staleness=staleness,
-            queue_length=delivery.queue_length,
-            queue_wait_s=clock_s - delivery.arrived_s,
+            queue_length=parcel.queue_length,
+            queue_wait_s=clock_s - parcel.arrived_s,
             master_busy_s=self.totals.master_busy_s,
             loss=episode.loss,
             entropy=episode.entropy,
@@ -152,3 +152,19 @@ class Ledger:
         if target != alive:
             self.changed_at = self.episodes
         return target
+
+    def save(self) -> dict[str, Any]:
+        """Return the log as numbers for JSON."""
+        return {
+            "totals": {**asdict(self.totals), "staleness": sorted(self.totals.staleness.items())},
+            "episodes": self.episodes,
+            "window": list(self.window),
+            "changed_at": self.changed_at,
+        }
+
+    def restore(self, numbers: dict[str, Any]) -> None:
+        """Bring a fresh log to the state that `save` saw."""
+        totals = numbers["totals"]
+        self.totals = Totals(**{**totals, "staleness": Counter(dict(totals["staleness"]))})
+        self.episodes, self.changed_at = numbers["episodes"], numbers["changed_at"]
+        self.window.extend(Moment(*moment) for moment in numbers["window"])

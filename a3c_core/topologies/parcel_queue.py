@@ -1,4 +1,4 @@
-"""A first-in-first-out queue of gradients that takes the same memory however long it grows."""
+"""A first-in-first-out queue of parcels that takes the same memory however long it grows."""
 
 import tempfile
 from collections import deque
@@ -11,7 +11,7 @@ from a3c_core.parameters import Vector
 _BLOCK = 256  # gradients per block
 
 
-class GradientQueue:
+class ParcelQueue:
     """Holds (item, gradient) pairs. Only the first and the last block of gradients are in memory.
 
     An overloaded master leaves tens of thousands of gradients waiting. Full blocks in the middle go to a temporary file

@@ -8,20 +8,22 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.costs import CostProfile
+from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.master import Master, new_optimizer
 from a3c_core.parameters import Vector
+from a3c_core.real.inbox import Desk
+from a3c_core.real.pool import Crew, LocalCrew
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, Layout, Message, SharedBlock
 from a3c_core.records import EpisodeRecord, Status
-from a3c_core.runtimes.crew import Crew, LocalCrew
-from a3c_core.runtimes.desk import Desk
-from a3c_core.runtimes.gradient_queue import GradientQueue
-from a3c_core.runtimes.ledger import Delivery, Ledger
-from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, GRANTED, Layout, Message, SharedBlock
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies.parcel_queue import ParcelQueue
+from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
@@ -59,7 +61,9 @@ class RunFailed(Exception):
 
 
 class RealRuntime:
-    """One run on the real clock."""
+    """One run on the real clock; a resumed one plays again what was under way, and counts no episode twice."""
+
+    steps_between_looks = 1
 
     def __init__(
         self,
@@ -70,14 +74,14 @@ class RealRuntime:
         run: str = "run",
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.ledger = Ledger(config, on_episode, run)
+        self.log = EpisodeLog(config, on_episode, run)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         lanes = config.span.end
         self.recorded: list[int] = [0] * lanes  # numbers of episodes below which all are recorded or given up, by lane
         self._under_way: list[int] = [0] * lanes  # episodes granted whose last gradient was not taken over, by lane
         self._generations = [0] * lanes  # workers hired so far, by lane
-        self._hogwild = config.exchange.transport == "hogwild"
+        self._hogwild = config.topology == "hogwild"
         self._waits_for_apply = config.exchange.pull == "after_apply"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
@@ -88,7 +92,7 @@ class RealRuntime:
         self._granted: list[int] = [0] * lanes  # numbers of episodes below which all were granted, as the lanes say
         self._tickets = 0  # episodes that nobody has been granted
         self._leaving: set[int] = set()  # lanes whose workers were told to go
-        self._queue = GradientQueue(master.parameters.size)
+        self._queue = ParcelQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
@@ -126,8 +130,8 @@ class RealRuntime:
         """Make ready for gradients that `crew` will send."""
         self.crew, self.desk, self._opened = crew, Desk(self.config, self._arrays, crew), True
         self._granted = list(self.recorded)
-        self._busy_s = self.ledger.totals.master_busy_s
-        self._tickets = self.config.episodes - self.ledger.episodes
+        self._busy_s = self.log.totals.master_busy_s
+        self._tickets = self.config.episodes - self.log.episodes
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
@@ -139,9 +143,9 @@ class RealRuntime:
 
     def step(self) -> bool:
         """Do what there is to do, or wait for it; return whether the run goes on."""
-        if self.ledger.episodes + len(self._dealt) >= self.config.episodes or self.overloaded:
+        if self.log.episodes + len(self._dealt) >= self.config.episodes or self.overloaded:
             self.settle()
-            if self.ledger.episodes >= self.config.episodes or self.overloaded:
+            if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
         self._collect()
         if len(self._queue):
@@ -175,6 +179,15 @@ class RealRuntime:
             self.master.optimizer.slots[:] = self._arrays.slots
             self.master.optimizer.updates = int(self._lanes["updates"].sum())
 
+    def save(self) -> Saved:
+        """Return what the run needs in order to go on; what is under way will be played again."""
+        self.settle()
+        return Saved({"elapsed_s": self.clock_s, "recorded": self.recorded, "log": self.log.save()}, {}, {})
+
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        self.elapsed_s, self.recorded = numbers["elapsed_s"], numbers["recorded"]
+        self.log.restore(numbers["log"])
+
     # Gradients
 
     def _collect(self) -> None:
@@ -189,10 +202,10 @@ class RealRuntime:
         """Take one message over from `lane`."""
         received = self.desk.receive(lane)
         if received is None:
-            self.ledger.totals.lost += 1
+            self.log.totals.lost += 1
         else:
             self._take_over(lane, *received)
-        self.ledger.totals.sent += 1
+        self.log.totals.sent += 1
         self.desk.accept(lane)
 
     def _take_over(self, lane: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
@@ -211,7 +224,7 @@ class RealRuntime:
             self._mark_served(arrival)
         else:
             queue.append(arrival, gradient)
-            totals = self.ledger.totals
+            totals = self.log.totals
             totals.queue_peak = max(totals.queue_peak, len(queue))
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
@@ -255,12 +268,12 @@ class RealRuntime:
         offset_s = self.elapsed_s - self._started_s
         episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
         arrived_s = message.finished_s + offset_s
-        delivery = Delivery(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
-        totals = self.ledger.totals
+        parcel = Parcel(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
+        totals = self.log.totals
         totals.env_steps += message.env_steps
         totals.master_busy_s = dealt.busy_s
-        self.ledger.enter(
-            delivery,
+        self.log.enter(
+            parcel,
             dealt.status,
             dealt.clock_s,
             dealt.alive,
@@ -273,14 +286,14 @@ class RealRuntime:
         if episodes:
             self.recorded[lane] = max(self.recorded[lane], *(episode.number + 1 for episode in episodes))
             alive = self.alive
-            self._change_workers(alive, self.ledger.target_workers(alive, len(self._queue)))
+            self._change_workers(alive, self.log.target_workers(alive, len(self._queue)))
 
     # Crew
 
     def _new_crew(self) -> Crew:
         if self.config.runtime != "ray":
             return LocalCrew(self.config, self.block)
-        from a3c_core.runtimes.ray_crew import RayCrew  # an optional extra
+        from a3c_core.real.ray_pool import RayCrew  # an optional extra
 
         return RayCrew(self.config, self._arrays)
 
@@ -344,7 +357,7 @@ class RealRuntime:
             if lane in self._leaving:
                 self._leaving.discard(lane)
                 continue
-            totals = self.ledger.totals
+            totals = self.log.totals
             totals.crashes += 1
             if totals.crashes > self.config.restarts or not self._lanes["ready"].any():
                 raise RunFailed(

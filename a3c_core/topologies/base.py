@@ -1,0 +1,58 @@
+"""What every topology is: an explicit state machine over events, each with a station, a kind and a time.
+
+A topology says who is there and who hands what to whom. It knows the clock only through its timeline, what things cost
+through the profile, and how parcels become updates through the learner. All of its state can be saved.
+"""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from a3c_core.config import RunConfig
+from a3c_core.engines.base import Engine
+from a3c_core.episode_log import EpisodeLog
+from a3c_core.master import Master
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.virtual.costs import CostProfile
+from a3c_core.virtual.timeline import Timeline
+
+
+class Topology(ABC):
+    """One run's stations, and what happens between them."""
+
+    overloaded = False  # more waits for a station than the run may bear
+
+    def __init__(
+        self,
+        config: RunConfig,
+        profile: CostProfile,
+        engine: Engine,
+        learner: Master,
+        timeline: Timeline,
+        log: EpisodeLog,
+    ):
+        self.config, self.profile, self.engine, self.learner = config, profile, engine, learner
+        self.timeline, self.log = timeline, log
+
+    @property
+    def waiting(self) -> int:
+        """Parcels that wait for a station."""
+        return 0
+
+    @abstractmethod
+    def start(self) -> None:
+        """Push the first events."""
+
+    @abstractmethod
+    def handle(self, station: int, kind: str) -> None:
+        """Let an event happen that this topology pushed."""
+
+    def end(self) -> None:  # noqa: B027, most have nothing to do here
+        """Write down what became of parcels that still wait when nothing more will happen."""
+
+    @abstractmethod
+    def save(self) -> Saved: ...
+
+    @abstractmethod
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        """Bring a topology that has not started to the state that `save` saw; `folder` holds its streams' files."""

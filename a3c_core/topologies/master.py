@@ -1,0 +1,149 @@
+"""The `master` topology: workers hand gradients to one master, which applies them one by one and publishes what comes.
+
+The exchange's settings say whether its queue is bounded, whether workers wait until their gradient was applied, and
+whether parameters come from one place or from mailboxes with a single slot (the report's).
+"""
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from a3c_core.episode_log import Parcel
+from a3c_core.parameters import Vector
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies.parcel_queue import ParcelQueue
+from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
+from a3c_core.virtual.timeline import MASTER
+
+UPDATED = "updated"
+_QUEUE_FILE = "queue.f32"
+
+
+class MasterTopology(WorkerTopology):
+    """N workers, one master with a first-in-first-out queue."""
+
+    def __init__(self, *parts: Any):
+        super().__init__(*parts)
+        self._exchange = self.config.exchange
+        self._has_mailboxes = self._exchange.channel == "mailbox"
+        self._waits_for_apply = self._exchange.pull == "after_apply"
+        self.queue = ParcelQueue(self.learner.parameters.size)
+        self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
+        self._serving: tuple[Parcel, Vector] | None = None
+        self._mail: dict[int, Publication] = {}  # what lies in mailboxes
+        self._empty: set[int] = set()  # workers whose mailbox is empty
+        self.handlers[UPDATED] = self._updated
+
+    @property
+    def waiting(self) -> int:
+        return len(self.queue)
+
+    # Workers
+
+    def joined(self, slot: WorkerSlot) -> None:
+        if self._has_mailboxes:
+            self._mail[slot.worker.id] = slot.held
+
+    def left(self, worker: int) -> None:
+        self._mail.pop(worker, None)
+        self._empty.discard(worker)
+
+    def pull(self, slot: WorkerSlot) -> bool:
+        if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
+            slot.held = Publication(self.learner.version, self.learner.parameters)
+            return True
+        new = self._mail.pop(slot.worker.id, None)
+        if new is None:
+            return False
+        slot.held = new
+        self._empty.add(slot.worker.id)
+        return True
+
+    def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
+        """The parcel reaches the master's queue, or finds it full."""
+        if self._exchange.queue == "unbounded" or len(self.queue) < self._exchange.queue_size:
+            self._enqueue(slot, parcel, gradient)
+        elif self._exchange.queue == "bounded":
+            self._blocked.append((slot.worker.id, parcel, gradient))
+            slot.waits += 1
+        else:
+            self.settle(parcel, "dropped")
+            self.begin(slot.worker.id)
+
+    def _enqueue(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
+        self.queue.append(parcel, gradient)
+        totals, limit = self.log.totals, self._exchange.overload_limit
+        totals.queue_peak = max(totals.queue_peak, len(self.queue))
+        self.overloaded = limit is not None and len(self.queue) > limit
+        if self._serving is None:
+            self._begin_update(idle=True)
+        if self._waits_for_apply:
+            slot.waits += 1
+        else:
+            self.begin(slot.worker.id)
+
+    # Master
+
+    def _begin_update(self, idle: bool = False) -> None:
+        self._serving = self.queue.popleft()
+        seconds, totals = self.profile.service_s(len(self._empty), idle), self.log.totals
+        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
+        if self._blocked:
+            worker, parcel, gradient = self._blocked.popleft()
+            self._enqueue(self.slots[worker], parcel, gradient)
+
+    def _updated(self, station: int) -> None:
+        assert self._serving is not None
+        (parcel, gradient), self._serving = self._serving, None
+        staleness = self.learner.version - parcel.version_pulled
+        result = self.learner.apply(gradient)
+        self._fill_mailboxes()
+        self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
+        if self._waits_for_apply:
+            self.begin(parcel.worker)
+        if len(self.queue):
+            self._begin_update()
+
+    def _fill_mailboxes(self) -> None:
+        if self._empty:
+            newest = Publication(self.learner.version, self.learner.parameters.copy())
+            self._mail.update(dict.fromkeys(self._empty, newest))
+            self._empty.clear()
+
+    def end(self) -> None:
+        while len(self.queue):  # of an overloaded run
+            parcel, _ = self.queue.popleft()
+            self.settle(parcel, "dropped")
+
+    # State
+
+    def save(self) -> Saved:
+        numbers, arrays, _ = super().save()
+        arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
+        arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
+        if self._serving is not None:
+            arrays["serving"] = self._serving[1]
+        numbers |= {
+            "overloaded": self.overloaded,
+            "mail": [(worker, mail.version) for worker, mail in self._mail.items()],
+            "empty": sorted(self._empty),
+            "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
+            "serving": self._serving[0] if self._serving else None,
+            "queue": self.queue.items(),
+        }
+        return Saved(numbers, arrays, {_QUEUE_FILE: self.queue.write_gradients})
+
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        super().restore(numbers, arrays, folder)
+        self.overloaded = numbers["overloaded"]
+        self._mail = {
+            worker: Publication(version, arrays[f"worker{worker}_mail"]) for worker, version in numbers["mail"]
+        }
+        self._empty = set(numbers["empty"])
+        self._blocked.extend(
+            (worker, parcel_from(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
+        )
+        if numbers["serving"] is not None:
+            self._serving = parcel_from(numbers["serving"]), arrays["serving"]
+        with (folder / _QUEUE_FILE).open("rb") as file:
+            self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)

@@ -1,0 +1,210 @@
+"""What topologies with self-sufficient workers share: each pulls parameters, plays with them, and has a parcel to give.
+
+A worker really plays at the moment of its pull; only the *time* that this takes is virtual. Its events are
+    begin   it may pull and play
+    core    its game, or the way to it, is no longer waited for: it wants a core
+    played  it has had a core for as long as its work needs
+What becomes of its parcel then is for the topology to say.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from a3c_core.episode_log import Parcel
+from a3c_core.parameters import Vector
+from a3c_core.records import Status
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies.base import Topology
+from a3c_core.worker import Episode, Worker
+
+BEGIN, CORE, PLAYED = "begin", "core", "played"
+
+
+class Publication(NamedTuple):
+    """Parameters of a version."""
+
+    version: int
+    parameters: Vector
+
+
+@dataclass
+class WorkerSlot:
+    """A worker in virtual time, and what it holds."""
+
+    worker: Worker
+    held: Publication  # the parameters it plays with
+    parcel: Parcel | None = None  # played, but not yet handed over
+    gradient: Vector | None = None
+    core_s: float | None = None  # time on a core that its work will take, while the game still waits
+    waits: int = 0  # since it last worked
+    retiring: bool = False
+
+
+class WorkerTopology(Topology):
+    """Workers that come, play and go as the schedule says."""
+
+    def __init__(self, *parts: Any):
+        super().__init__(*parts)
+        self.slots: dict[int, WorkerSlot] = {}
+        self.alive = 0  # workers that are not about to leave
+        self._next_id = 0
+        self.handlers: dict[str, Callable[[int], None]] = {BEGIN: self.begin, CORE: self._work, PLAYED: self._played}
+
+    def start(self) -> None:
+        """Begin with the first workers; their start-up time lies before the clock's zero."""
+        for _ in range(self.config.span.start):
+            self._add_worker(0.0)
+
+    def handle(self, station: int, kind: str) -> None:
+        self.handlers[kind](station)
+
+    @abstractmethod
+    def pull(self, slot: WorkerSlot) -> bool:
+        """Give the worker the parameters it can get now; return whether they are new to it."""
+
+    @abstractmethod
+    def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
+        """A worker's parcel is ready, and the worker is idle."""
+
+    def joined(self, slot: WorkerSlot) -> None:
+        """A worker was added."""
+
+    def left(self, worker: int) -> None:
+        """A worker has gone."""
+
+    def settle(self, parcel: Parcel, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
+        """Write down what became of a parcel, then let the schedule have its way."""
+        alive = self.alive
+        self.log.enter(parcel, status, self.timeline.now_s, alive, self.learner.version, staleness, gradient_norm)
+        if parcel.episodes:
+            self._change_workers(self.log.target_workers(alive, self.waiting))
+
+    def begin(self, worker: int) -> None:
+        """Let a worker pull, play, and be done when that is due; or leave, if nothing is left to begin."""
+        slot, totals = self.slots[worker], self.log.totals
+        may_begin = 0 if slot.retiring else self.config.episodes - totals.episodes_begun
+        if not may_begin and not slot.worker.in_episode:
+            self._remove(slot)
+            return
+        loaded = self.pull(slot)
+        work = slot.worker.work(slot.held.parameters, may_begin, self.timeline.now_s)
+        slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes)
+        slot.gradient = work.gradient
+        totals.episodes_begun += work.began
+        totals.env_steps += work.env_steps
+        away_s = self._away_s(work.env_steps)
+        waits, slot.waits = slot.waits + (away_s > 0), 0
+        slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits)
+        if away_s > 0:
+            self.timeline.at(self.timeline.now_s + away_s, worker, CORE)
+        else:
+            self._work(worker)
+
+    def _away_s(self, env_steps: int) -> float:
+        """Return how long a worker is away from any core: while its game waits, and parameters are under way."""
+        game_s = env_steps * self.config.environment.wait_s
+        if game_s > 0:
+            game_s += self.profile.oversleep_s * self.profile.slowdown
+        return game_s + self.profile.latency_s
+
+    def _work(self, worker: int) -> None:
+        slot = self.slots[worker]
+        assert slot.core_s is not None
+        seconds, slot.core_s = slot.core_s, None
+        self.timeline.work(seconds, worker, PLAYED, slot.worker.rollouts)
+
+    def _played(self, worker: int) -> None:
+        slot = self.slots[worker]
+        parcel, gradient = slot.parcel, slot.gradient
+        assert parcel is not None
+        assert gradient is not None
+        slot.parcel = slot.gradient = None
+        self.log.totals.sent += 1
+        self.log.totals.last_arrival_s = self.timeline.now_s
+        self.played(slot, parcel._replace(arrived_s=self.timeline.now_s, queue_length=self.waiting), gradient)
+
+    # Workers come and go
+
+    def _new_worker(self, worker_id: int) -> Worker:
+        return Worker(worker_id, self.config.seed, self.engine, agents=self.config.agents_per_worker)
+
+    def _add_worker(self, at_s: float) -> None:
+        worker = self._new_worker(self._next_id)
+        newest = Publication(self.learner.version, self.learner.parameters.copy())
+        slot = self.slots[worker.id] = WorkerSlot(worker, newest)
+        self._next_id += 1
+        self.alive += 1
+        self.timeline.at(at_s, worker.id, BEGIN)
+        self.joined(slot)
+
+    def _remove(self, slot: WorkerSlot) -> None:
+        del self.slots[slot.worker.id]
+        self.alive -= not slot.retiring
+        self.left(slot.worker.id)
+
+    def _change_workers(self, target: int) -> None:
+        for _ in range(target - self.alive):
+            self._add_worker(self.timeline.now_s + self.profile.worker_start_s * self.profile.slowdown)
+        if target < self.alive:
+            staying = [slot for slot in self.slots.values() if not slot.retiring]  # in the order of their numbers
+            for slot in staying[target:]:
+                slot.retiring = True
+            self.alive = target
+
+    # State
+
+    def save(self) -> Saved:
+        arrays: Arrays = {}
+        slots = [_save_slot(slot, arrays) for slot in self.slots.values()]
+        return Saved({"next_id": self._next_id, "slots": slots}, arrays, {})
+
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        self._next_id = numbers["next_id"]
+        for saved in numbers["slots"]:
+            slot = self.slots[saved["id"]] = _restore_slot(self._new_worker(saved["id"]), saved, arrays)
+            self.alive += not slot.retiring
+
+
+def parcel_from(saved: list[Any]) -> Parcel:
+    """Return the parcel that JSON made a list of."""
+    parcel = Parcel(*saved)
+    return parcel._replace(episodes=tuple(Episode(*episode) for episode in parcel.episodes))
+
+
+def _save_slot(slot: WorkerSlot, arrays: Arrays) -> dict[str, Any]:
+    key = f"worker{slot.worker.id}"
+    worker, games = slot.worker.get_state()
+    arrays |= {f"{key}_game{place}": game for place, game in games.items()}
+    arrays[f"{key}_held"] = slot.held.parameters
+    if slot.gradient is not None:
+        arrays[f"{key}_gradient"] = slot.gradient
+    return {
+        "id": slot.worker.id,
+        "worker": worker,
+        "held": slot.held.version,
+        "parcel": slot.parcel,
+        "core_s": slot.core_s,
+        "waits": slot.waits,
+        "retiring": slot.retiring,
+    }
+
+
+def _restore_slot(worker: Worker, saved: dict[str, Any], arrays: Arrays) -> WorkerSlot:
+    key = f"worker{worker.id}"
+    begun = range(len(saved["worker"]["agents"]))
+    worker.set_state(saved["worker"], {i: arrays[f"{key}_game{i}"] for i in begun if f"{key}_game{i}" in arrays})
+    return WorkerSlot(
+        worker=worker,
+        held=Publication(saved["held"], arrays[f"{key}_held"]),
+        parcel=parcel_from(saved["parcel"]) if saved["parcel"] is not None else None,
+        gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
+        core_s=saved["core_s"],
+        waits=saved["waits"],
+        retiring=saved["retiring"],
+    )

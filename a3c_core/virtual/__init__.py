@@ -1,0 +1,1 @@
+"""Virtual time: the real learner on a simulated clock, at costs from a profile."""

@@ -1,0 +1,89 @@
+"""The `simulate` runtime: the real learner on a virtual clock.
+
+What happens is the topology's business; here its events are taken in the order of their time. Nothing depends on the
+real clock or on other processes, so that equal settings give equal bytes.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from a3c_core.config import RunConfig
+from a3c_core.engines import Engine, make_engine
+from a3c_core.episode_log import EpisodeLog, Totals
+from a3c_core.master import Master
+from a3c_core.models import MODELS
+from a3c_core.records import EpisodeRecord
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies import TOPOLOGIES
+from a3c_core.virtual.costs import CostProfile
+from a3c_core.virtual.timeline import Timeline
+
+
+class Simulation:
+    """One run in virtual time."""
+
+    steps_between_looks = 256  # at the real clock, and at whether we were interrupted
+
+    def __init__(
+        self,
+        config: RunConfig,
+        profile: CostProfile,
+        master: Master,
+        on_episode: Callable[[EpisodeRecord], None],
+        run: str = "run",
+        engine: Engine | None = None,
+    ):
+        """`engine`: what plays and differentiates, if it is not the one that the settings name."""
+        self.config, self.profile, self.master = config, profile, master
+        self.log = EpisodeLog(config, on_episode, run)
+        self._timeline = Timeline(profile, config.seed)
+        engine = engine or make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+        parts = config, profile, engine, master, self._timeline, self.log
+        self.topology = TOPOLOGIES[config.topology](*parts)
+        self._restored = False
+
+    @property
+    def clock_s(self) -> float:
+        """Virtual seconds since the run began."""
+        return self._timeline.now_s
+
+    @property
+    def overloaded(self) -> bool:
+        return self.topology.overloaded
+
+    @property
+    def totals(self) -> Totals:
+        """What happened so far."""
+        return self.log.totals
+
+    def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
+        """Push the first events, unless there are some from a checkpoint."""
+        if not self._restored:
+            self.topology.start()
+
+    def step(self) -> bool:
+        """Let the next event happen; return whether there was one."""
+        if not self._timeline or self.topology.overloaded:
+            self.topology.end()
+            return False
+        self.topology.handle(*self._timeline.next())
+        self.log.totals.master_busy_s += self._timeline.share_cores()
+        return True
+
+    def stop(self) -> dict[str, float]:
+        """End the run; in virtual time nothing is left to end, and no worker's real time was counted."""
+        return {}
+
+    def save(self) -> Saved:
+        """Return all that the run needs in order to go on to the same bytes."""
+        numbers, arrays, streams = self.topology.save()
+        state = {"timeline": self._timeline.save(), "log": self.log.save(), "topology": numbers}
+        return Saved(state, arrays, streams)
+
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        """Bring a fresh simulation to the state that `save` saw; `folder` holds the streams' files."""
+        self._timeline.restore(numbers["timeline"])
+        self.log.restore(numbers["log"])
+        self.topology.restore(numbers["topology"], arrays, folder)
+        self._restored = True
