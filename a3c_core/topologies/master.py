@@ -5,6 +5,7 @@ whether parameters come from one place or from mailboxes with a single slot (the
 """
 
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class MasterTopology(WorkerTopology):
         self._waits_for_apply = self._exchange.pull == "after_apply"
         self.queue = ParcelQueue(self.learner.parameters.size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
-        self._serving: tuple[Parcel, Vector] | None = None
+        self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
         self.handlers[UPDATED] = self._updated
@@ -75,7 +76,7 @@ class MasterTopology(WorkerTopology):
         totals, limit = self.log.totals, self._exchange.overload_limit
         totals.queue_peak = max(totals.queue_peak, len(self.queue))
         self.overloaded = limit is not None and len(self.queue) > limit
-        if self._serving is None:
+        if not self._serving:
             self._begin_update(idle=True)
         if self._waits_for_apply:
             slot.waits += 1
@@ -84,23 +85,37 @@ class MasterTopology(WorkerTopology):
 
     # Master
 
+    @classmethod
+    def take(cls, waiting: int, workers: int) -> int:
+        """Return how many of the `waiting` parcels the master takes for its next update; 0: it waits for more."""
+        return min(waiting, 1)
+
+    @classmethod
+    def combine(cls, gradients: Sequence[Vector]) -> Vector:
+        """Return the one gradient that is applied for those taken."""
+        return gradients[0]
+
     def _begin_update(self, idle: bool = False) -> None:
-        self._serving = self.queue.popleft()
-        seconds, totals = self.profile.service_s(len(self._empty), idle), self.log.totals
+        taken = self.take(len(self.queue), self.alive)
+        if not taken:
+            return
+        self._serving = self.queue.popleft_many(taken)
+        seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
-        if self._blocked:
+        for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
             self._enqueue(self.slots[worker], parcel, gradient)
 
     def _updated(self, station: int) -> None:
-        assert self._serving is not None
-        (parcel, gradient), self._serving = self._serving, None
-        staleness = self.learner.version - parcel.version_pulled
-        result = self.learner.apply(gradient)
+        serving, self._serving = self._serving, []
+        version = self.learner.version
+        result = self.learner.apply(self.combine([gradient for _, gradient in serving]))
         self._fill_mailboxes()
-        self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
-        if self._waits_for_apply:
-            self.begin(parcel.worker)
+        for parcel, _ in serving:
+            staleness = version - parcel.version_pulled
+            self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
+            if self._waits_for_apply:
+                self.begin(parcel.worker)
         if len(self.queue):
             self._begin_update()
 
@@ -121,14 +136,13 @@ class MasterTopology(WorkerTopology):
         numbers, arrays, _ = super().save()
         arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
         arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
-        if self._serving is not None:
-            arrays["serving"] = self._serving[1]
+        arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {
             "overloaded": self.overloaded,
             "mail": [(worker, mail.version) for worker, mail in self._mail.items()],
             "empty": sorted(self._empty),
             "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
-            "serving": self._serving[0] if self._serving else None,
+            "serving": [parcel for parcel, _ in self._serving],
             "queue": self.queue.items(),
         }
         return Saved(numbers, arrays, {_QUEUE_FILE: self.queue.write_gradients})
@@ -143,7 +157,8 @@ class MasterTopology(WorkerTopology):
         self._blocked.extend(
             (worker, parcel_from(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
         )
-        if numbers["serving"] is not None:
-            self._serving = parcel_from(numbers["serving"]), arrays["serving"]
+        self._serving = [
+            (parcel_from(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
+        ]
         with (folder / _QUEUE_FILE).open("rb") as file:
             self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)

@@ -46,6 +46,13 @@ class ParcelQueue:
         self._read += 1
         return item, self._head[self._read - 1]
 
+    def popleft_many(self, count: int) -> list[tuple[Any, Vector]]:
+        """Return the oldest pairs; one gradient alone stays valid until the next call, several for good."""
+        if count == 1:
+            return [self.popleft()]
+        pairs = (self.popleft() for _ in range(count))
+        return [(item, gradient.copy()) for item, gradient in pairs]
+
     def items(self) -> list[Any]:
         """Return all waiting items, oldest first."""
         return list(self._items)

@@ -49,9 +49,9 @@ class CostProfile(Section):
         gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
         return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s + self.resume_s * waits)
 
-    def service_s(self, mailboxes: float = 0.0, idle: bool = False) -> float:
-        """Seconds that the master, `idle` before, spends on one gradient, filling `mailboxes` mailboxes afterwards."""
-        update_s = self.receive_s + self.update_s + self.read_s
+    def service_s(self, mailboxes: float = 0.0, idle: bool = False, gradients: int = 1) -> float:
+        """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
+        update_s = self.receive_s * gradients + self.update_s + self.read_s
         return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
     @property
