@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from a3c_core import keras_file
 from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
+from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models import MODELS, Model
-from a3c_core.optimizers import Optimizer
 from a3c_core.parameters import Vector
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from a3c_core.optimizers import OptimizerName
+from a3c_core.learners.optimizers import OptimizerName
 from a3c_core.schedules import ScheduleConfig, Span, parse_workers
 from a3c_core.section import Section
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from a3c_core.config import RunConfig
 from a3c_core.records import EpisodeRecord, Status
-from a3c_core.schedules import Measured, target_workers
+from a3c_core.schedules import Measured, ScheduleConfig, Span, target_workers
 from a3c_core.worker import Episode
 
 
@@ -62,13 +61,12 @@ class Totals:
 class EpisodeLog:
     """Counts gradients, makes episodes' records, and asks the schedule how many workers there should be."""
 
-    def __init__(self, config: RunConfig, on_episode: Callable[[EpisodeRecord], None], run: str):
+    def __init__(self, span: Span, schedule: ScheduleConfig, on_episode: Callable[[EpisodeRecord], None], run: str):
         self.totals = Totals()
         self.episodes = 0  # recorded
-        self.window: deque[Moment] = deque(maxlen=config.schedule.window)  # the last recorded episodes
+        self.window: deque[Moment] = deque(maxlen=schedule.window)  # the last recorded episodes
         self.changed_at = 0  # episodes recorded when the worker count last changed
-        self._schedule = config.schedule
-        self._span = config.span
+        self._span, self._schedule = span, schedule
         self._on_episode = on_episode
         self._run = run
 

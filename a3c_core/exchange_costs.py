@@ -10,7 +10,7 @@ import numpy as np
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.engines import EngineName
-from a3c_core.master import Master, new_master
+from a3c_core.learners.gradients import GradientLearner, new_learner
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SLOTS
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -34,9 +34,9 @@ class Observed(NamedTuple):
 
 def update_cost(seconds: float = 0.2) -> float:
     """Return the seconds that the master needs to apply one gradient."""
-    master = new_master(RunConfig())
+    master = new_learner(RunConfig())
     gradient = np.random.default_rng(0).normal(size=master.parameters.size).astype(np.float32)
-    return _fastest(lambda: master.apply(gradient), seconds)
+    return _fastest(lambda: master.receive(gradient), seconds)
 
 
 def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:
@@ -64,9 +64,9 @@ def cheapest_of(config: RunConfig) -> Observed:
     return min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cpu_s)
 
 
-def observe(config: RunConfig, master: Master | None = None) -> Observed:
+def observe(config: RunConfig, master: GradientLearner | None = None) -> Observed:
     """Return what a real run took."""
-    runtime = RealRuntime(config, load_profile("uniform"), master or new_master(config), lambda record: None)
+    runtime = RealRuntime(config, load_profile("uniform"), master or new_learner(config), lambda record: None)
     began_s = time.monotonic()
     runtime.start()
     start_s, began_cpu_s = time.monotonic() - began_s, time.process_time()

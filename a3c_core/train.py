@@ -8,7 +8,7 @@ from a3c_core import checkpoints
 from a3c_core.config import RunConfig
 from a3c_core.files import write_json
 from a3c_core.interrupts import deferred_interrupts
-from a3c_core.master import new_master
+from a3c_core.learners.gradients import new_learner
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
 from a3c_core.runtime import Runtime
@@ -42,7 +42,7 @@ class Run:
         self._config, self._directory, self._on_episode = config, directory, on_episode
         self._profile = profile_of(config)
         self._model = MODELS[config.model]()
-        self.master = new_master(config)
+        self.learner = new_learner(config)
         self._writer = RecordWriter(directory)
         self.runtime = self._new_runtime(run)
         self._began = self._saved = time.monotonic()
@@ -82,8 +82,8 @@ class Run:
             self._directory / "checkpoints",
             self._config.model,
             self._model,
-            self.master.parameters,
-            self.master.optimizer,
+            self.learner.parameters,
+            self.learner.optimizer,
             info={
                 "config": self._config.model_dump(mode="json"),
                 "records": [self._writer.parts_on_disk, self._writer.count],
@@ -96,7 +96,7 @@ class Run:
 
     def _new_runtime(self, run: str) -> Runtime:
         """Return a runtime that has not started; the real ones are not imported where time is virtual."""
-        parts = self._config, self._profile, self.master, self._record, run
+        parts = self._config, self._profile, self.learner, self._record, run
         if self._config.is_virtual:
             from a3c_core.virtual.simulation import Simulation
 
@@ -118,8 +118,8 @@ class Run:
         checkpoint = checkpoints.load(directory)
         if checkpoint.info["config"] != self._config.model_dump(mode="json"):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
-        self.master.parameters[:] = checkpoint.parameters
-        checkpoints.restore_optimizer(checkpoint, self.master.optimizer)
+        self.learner.parameters[:] = checkpoint.parameters
+        checkpoints.restore_optimizer(checkpoint, self.learner.optimizer)
         self.runtime.restore(checkpoint.info["runtime"], checkpoint.extra["runtime"], checkpoint.path)
         self._writer.rewind(*checkpoint.info["records"])
         return True

@@ -105,5 +105,5 @@ class Bench:
 
 
 def _summary(run: Run | Run, parameters: Vector) -> RunSummary:
-    run.master.parameters[:] = parameters
+    run.learner.parameters[:] = parameters
     return run.finish()

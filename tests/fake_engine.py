@@ -6,8 +6,8 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import OneAfterAnother, Rollout
-from a3c_core.master import Master
-from a3c_core.optimizers import Optimizer
+from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.optimizers import Optimizer
 from a3c_core.records import EpisodeRecord
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.simulation import Simulation
@@ -52,7 +52,7 @@ class FakeEngine(OneAfterAnother):
 def simulate(config: RunConfig, profile: CostProfile, engine: FakeEngine | None = None):
     """Return (simulation after its end, its records), with one parameter that falls by 1 at every update."""
     records: list[EpisodeRecord] = []
-    master = Master(np.zeros(1, np.float32), Optimizer(1, "sgd", learning_rate=1.0))
+    master = GradientLearner(np.zeros(1, np.float32), Optimizer(1, "sgd", learning_rate=1.0))
     simulation = Simulation(config, profile, master, records.append, engine=engine or FakeEngine())
     simulation.start()
     while simulation.step():

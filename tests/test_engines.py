@@ -208,7 +208,7 @@ import sys
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import make_engine
 from a3c_core.models import DenseModel
-from a3c_core.optimizers import Optimizer
+from a3c_core.learners.optimizers import Optimizer
 engine = make_engine("compiled", DenseModel(), EnvironmentConfig(), LearnerConfig())
 parameters, environment = DenseModel().initial_parameters(0), engine.new_environment()
 optimizer = Optimizer(parameters.size)

@@ -126,7 +126,7 @@ def test_certain_policy_gives_a_finite_gradient():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_worker_learns_to_fly(seed):
-    from a3c_core.optimizers import Optimizer
+    from a3c_core.learners.optimizers import Optimizer
 
     compiled, parameters = engine("compiled", LearnerConfig()), DenseModel().initial_parameters(seed)
     environment, optimizer, scores = compiled.new_environment(), Optimizer(parameters.size, "adam", 1e-4), []

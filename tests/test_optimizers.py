@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from a3c_core.optimizers import Optimizer
+from a3c_core.learners.optimizers import Optimizer
 from tests.learner_cases import relative_error
 
 SIZE = 1539

@@ -151,7 +151,7 @@ def test_rejected_gradients_change_nothing_and_are_counted():
 
     simulation, records = run(2, 10, WAITING, engine=Broken())
     assert [record.status for record in records].count("rejected") == simulation.totals.rejected == 4
-    assert simulation.master.parameters[0] == -6 == -simulation.master.version
+    assert simulation.learner.parameters[0] == -6 == -simulation.learner.version
 
 
 def test_ties_are_broken_by_worker_id():

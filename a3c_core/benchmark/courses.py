@@ -9,8 +9,8 @@ import numpy as np
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import EngineName, make_engine
 from a3c_core.engines.base import Engine, Trajectory
+from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models import DenseModel
-from a3c_core.optimizers import Optimizer
 from a3c_core.parameters import Vector
 
 SEED = 24

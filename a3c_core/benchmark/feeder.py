@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.master import new_master
+from a3c_core.learners.gradients import new_learner
 from a3c_core.real.pool import Hand
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SLOTS, Message, SharedArrays
@@ -90,7 +90,7 @@ class FedMaster:
 
     def __init__(self, transport: str, lanes: int = 4):
         config = RunConfig(workers=str(lanes), episodes=10**9, runtime="processes", seed=_SEED, **EXCHANGES[transport])
-        self.runtime = RealRuntime(config, load_profile("uniform"), new_master(config), RecordWriter().append)
+        self.runtime = RealRuntime(config, load_profile("uniform"), new_learner(config), RecordWriter().append)
         self._feeder = Feeder(self.runtime.block.arrays, lanes, pipes=transport == "queue")
         self.runtime.open(self._feeder)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.master import new_master
+from a3c_core.learners.gradients import new_learner
 from a3c_core.parameters import Vector
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.virtual.costs import load_profile
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 
 def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: int = 1) -> Seen:
     """Return what a real run does within `seconds`, or longer if there are not `episodes` by then."""
-    master = new_master(config)
+    master = new_learner(config)
     master.parameters[:] = parameters
     runtime = RealRuntime(config, load_profile("uniform"), master, lambda record: None)
     began_s = time.monotonic()
@@ -46,7 +46,7 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
 
 def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen:
     """Return what a run in virtual time does within `seconds` of real time."""
-    master = new_master(config)
+    master = new_learner(config)
     master.parameters[:] = parameters
     simulation = Simulation(config, load_profile(config.profile), master, lambda record: None)
     simulation.start()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.master import new_optimizer
+from a3c_core.learners.gradients import new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.real.shared_memory import (
     ACCEPTED,

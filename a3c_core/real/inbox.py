@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
-from a3c_core.master import Master
+from a3c_core.learners.gradients import GradientLearner
 from a3c_core.parameters import Vector
 from a3c_core.real.pool import Crew
 from a3c_core.real.shared_memory import ACCEPTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
@@ -124,7 +124,7 @@ class Desk:
             self._served[lane] += 1
             self.wake(lane, SERVED)
 
-    def publish(self, master: Master) -> None:
+    def publish(self, master: GradientLearner) -> None:
         """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
         if self._transport != "queue":
             self._arrays.publish(master.version, master.parameters)
@@ -132,7 +132,7 @@ class Desk:
         for lane in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
             self.post(lane, master)
 
-    def post(self, lane: int, master: Master) -> None:
+    def post(self, lane: int, master: GradientLearner) -> None:
         """Put the master's parameters into the mailbox of `lane`, if it has one."""
         if self._transport == "queue" and lane in self._crew.hands:
             self._arrays.put_mail(lane, master.version, master.parameters)

@@ -15,7 +15,7 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog, Parcel
-from a3c_core.master import Master, new_optimizer
+from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.real.inbox import Desk
 from a3c_core.real.pool import Crew, LocalCrew
@@ -69,12 +69,12 @@ class RealRuntime:
         self,
         config: RunConfig,
         profile: CostProfile,
-        master: Master,
+        master: GradientLearner,
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config, on_episode, run)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         lanes = config.span.end
@@ -233,7 +233,7 @@ class RealRuntime:
         arrival, gradient = self._queue.popleft()
         master = self.master
         staleness = master.version - arrival.message.version_pulled
-        result = master.apply(gradient)
+        result = master.receive(gradient)
         self.desk.publish(master)
         self._mark_served(arrival)
         self._busy_s += self.desk.count_busy()

@@ -1,10 +1,11 @@
-"""The topologies by name: who is there in virtual time, and who hands what to whom."""
+"""The topologies by name: who is there, and who hands what to whom."""
 
-from typing import Literal
+from a3c_core.registry import Registry
 
-from a3c_core.topologies.base import Topology
-from a3c_core.topologies.hogwild import HogwildTopology
-from a3c_core.topologies.master import MasterTopology
-
-TopologyName = Literal["master", "hogwild"]
-TOPOLOGIES: dict[str, type[Topology]] = {"master": MasterTopology, "hogwild": HogwildTopology}
+TOPOLOGIES = Registry(
+    "topology",
+    {
+        "master": "a3c_core.topologies.master:MasterTopology",
+        "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
+    },
+)

@@ -6,15 +6,39 @@ through the profile, and how parcels become updates through the learner. All of 
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
-from a3c_core.master import Master
+from a3c_core.learners.base import Learner
 from a3c_core.runtime import Arrays, Saved
+from a3c_core.schedules import Span
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
+
+
+class RunSettings(Protocol):
+    """What a topology may know of a run's settings: a part of RunConfig, which needs the topologies."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def episodes(self) -> int: ...
+
+    @property
+    def agents_per_worker(self) -> int: ...
+
+    @property
+    def span(self) -> Span: ...
+
+    @property
+    def environment(self) -> Any: ...
+
+    @property
+    def exchange(self) -> Any:
+        """The settings that this very topology declares."""
+        ...
 
 
 class Topology(ABC):
@@ -24,10 +48,10 @@ class Topology(ABC):
 
     def __init__(
         self,
-        config: RunConfig,
+        config: RunSettings,
         profile: CostProfile,
         engine: Engine,
-        learner: Master,
+        learner: Learner,
         timeline: Timeline,
         log: EpisodeLog,
     ):

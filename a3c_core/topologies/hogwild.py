@@ -22,7 +22,7 @@ class HogwildTopology(WorkerTopology):
         self.handlers[APPLIED] = self._applied
 
     def pull(self, slot: WorkerSlot) -> bool:
-        slot.held = Publication(self.learner.version, self.learner.parameters)
+        slot.held = Publication(self.learner.version, self.learner.publication)
         return True
 
     def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
@@ -37,6 +37,6 @@ class HogwildTopology(WorkerTopology):
         assert gradient is not None
         slot.parcel = slot.gradient = None
         staleness = self.learner.version - parcel.version_pulled
-        result = self.learner.apply(gradient)
+        result = self.learner.receive(gradient)
         self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
         self.begin(worker)

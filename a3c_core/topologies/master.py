@@ -28,7 +28,7 @@ class MasterTopology(WorkerTopology):
         self._exchange = self.config.exchange
         self._has_mailboxes = self._exchange.channel == "mailbox"
         self._waits_for_apply = self._exchange.pull == "after_apply"
-        self.queue = ParcelQueue(self.learner.parameters.size)
+        self.queue = ParcelQueue(self.learner.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
@@ -51,7 +51,7 @@ class MasterTopology(WorkerTopology):
 
     def pull(self, slot: WorkerSlot) -> bool:
         if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
-            slot.held = Publication(self.learner.version, self.learner.parameters)
+            slot.held = Publication(self.learner.version, self.learner.publication)
             return True
         new = self._mail.pop(slot.worker.id, None)
         if new is None:
@@ -109,7 +109,7 @@ class MasterTopology(WorkerTopology):
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
         version = self.learner.version
-        result = self.learner.apply(self.combine([gradient for _, gradient in serving]))
+        result = self.learner.receive(self.combine([gradient for _, gradient in serving]))
         self._fill_mailboxes()
         for parcel, _ in serving:
             staleness = version - parcel.version_pulled
@@ -121,7 +121,7 @@ class MasterTopology(WorkerTopology):
 
     def _fill_mailboxes(self) -> None:
         if self._empty:
-            newest = Publication(self.learner.version, self.learner.parameters.copy())
+            newest = Publication(self.learner.version, self.learner.publication.copy())
             self._mail.update(dict.fromkeys(self._empty, newest))
             self._empty.clear()
 

@@ -136,7 +136,7 @@ class WorkerTopology(Topology):
 
     def _add_worker(self, at_s: float) -> None:
         worker = self._new_worker(self._next_id)
-        newest = Publication(self.learner.version, self.learner.parameters.copy())
+        newest = Publication(self.learner.version, self.learner.publication.copy())
         slot = self.slots[worker.id] = WorkerSlot(worker, newest)
         self._next_id += 1
         self.alive += 1

@@ -11,11 +11,12 @@ from typing import Any
 from a3c_core.config import RunConfig
 from a3c_core.engines import Engine, make_engine
 from a3c_core.episode_log import EpisodeLog, Totals
-from a3c_core.master import Master
+from a3c_core.learners.base import Learner
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
+from a3c_core.topologies.base import Topology
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
 
@@ -29,18 +30,18 @@ class Simulation:
         self,
         config: RunConfig,
         profile: CostProfile,
-        master: Master,
+        learner: Learner,
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
         engine: Engine | None = None,
     ):
         """`engine`: what plays and differentiates, if it is not the one that the settings name."""
-        self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config, on_episode, run)
+        self.config, self.profile, self.learner = config, profile, learner
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
         self._timeline = Timeline(profile, config.seed)
         engine = engine or make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
-        parts = config, profile, engine, master, self._timeline, self.log
-        self.topology = TOPOLOGIES[config.topology](*parts)
+        parts = config, profile, engine, learner, self._timeline, self.log
+        self.topology: Topology = TOPOLOGIES.get(config.topology)(*parts)
         self._restored = False
 
     @property

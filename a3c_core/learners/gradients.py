@@ -1,13 +1,13 @@
-"""The master: owns the parameters, the optimizer and the version."""
+"""The learner of gradients: each parcel is a gradient, and becomes one update by the optimizer."""
 
 from a3c_core.config import RunConfig
+from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models import MODELS
-from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.parameters import Vector
 
 
-class Master:
-    """Gradient in, parameters out. Which clock it runs on is the runtime's business."""
+class GradientLearner:
+    """Owns the parameters and the optimizer."""
 
     def __init__(self, parameters: Vector, optimizer: Optimizer):
         self.parameters = parameters
@@ -18,15 +18,23 @@ class Master:
         """Updates applied so far."""
         return self.optimizer.updates
 
-    def apply(self, gradient: Vector) -> UpdateResult:
+    @property
+    def parcel_size(self) -> int:
+        return self.parameters.size
+
+    @property
+    def publication(self) -> Vector:
+        return self.parameters
+
+    def receive(self, parcel: Vector) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, gradient)
+        return self.optimizer.apply(self.parameters, parcel)
 
 
-def new_master(config: RunConfig) -> Master:
-    """Return a master with the run's initial parameters."""
+def new_learner(config: RunConfig) -> GradientLearner:
+    """Return a learner with the run's initial parameters."""
     parameters = MODELS[config.model]().initial_parameters(config.seed)
-    return Master(parameters, new_optimizer(config, parameters.size))
+    return GradientLearner(parameters, new_optimizer(config, parameters.size))
 
 
 def new_optimizer(config: RunConfig, size: int) -> Optimizer:

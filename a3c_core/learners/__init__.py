@@ -1,0 +1,1 @@
+"""What owns the parameters and turns parcels into updates."""
