@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numba
 
 _PACKAGE = Path(__file__).parent
@@ -16,6 +17,12 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.jit" in source)).hexdigest()[:16]
 
 
+# Sums that may be re-ordered are re-ordered by the width of the processor's vectors, and what a seed gives would change
+# with the machine (it did: AVX-512 on AMD's Zen 4). So all code is compiled for one processor, of 2013 (x86-64-v3), on
+# every machine that has its instructions; elsewhere, on ARM for example, results are repeatable on the same kind only.
+_COMMON_CPU, _ITS_INSTRUCTIONS = "haswell", ("avx2", "fma", "bmi2")
+if all(llvmlite.binding.get_host_cpu_features().get(name) for name in _ITS_INSTRUCTIONS):
+    numba.config.CPU_NAME, numba.config.CPU_FEATURES = _COMMON_CPU, ""  # type: ignore[attr-defined]
 numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")  # type: ignore[attr-defined]
 
 

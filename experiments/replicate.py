@@ -1,0 +1,109 @@
+"""Run committed cells again, and compare their records to the byte: `python -m experiments.replicate --help`."""
+
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from a3c_core.command_line import Parser
+from a3c_core.config import RunConfig
+from a3c_core.train import train
+
+RESULTS = Path(__file__).parent.parent / "results"
+EXAMPLES = """\
+examples:
+  python -m experiments.replicate                              # the cheapest cell of every study in virtual time
+  python -m experiments.replicate report map --cells 3 --jobs 2
+  python -m experiments.replicate report --only workers=20,seed=0
+
+A study's runs.parquet holds the SHA-256 digest of each cell's episodes.parquet. In virtual time a cell that is run
+again, on any machine, must give those very bytes. Exit codes: 0 all do, 1 some differ, 2 a mistake on the command line.
+"""
+
+
+class Known(NamedTuple):
+    """A cell that was run before."""
+
+    study: str
+    cell: str
+    config: str  # as JSON
+    env_steps: int  # what running it again costs
+    digest: str
+
+
+def known_cells(folder: Path) -> list[Known]:
+    """Return the finished cells of a study in virtual time, cheapest first, as its compact table tells."""
+    rows = pq.read_table(folder / "runs.parquet").to_pylist()
+    cells = [
+        Known(folder.name, row["cell"], row["config"], json.loads(row["summary"])["env_steps"], row["episodes_sha256"])
+        for row in rows
+        if row["episodes_sha256"] and json.loads(row["config"]).get("runtime", "simulate") == "simulate"
+    ]
+    return sorted(cells, key=lambda known: (known.env_steps, known.cell))
+
+
+def digest_again(known: Known) -> str:
+    """Run a cell from its beginning, and return the digest of its records."""
+    with tempfile.TemporaryDirectory(prefix="replicate-") as directory:
+        train(RunConfig.model_validate_json(known.config), Path(directory), run=known.cell)
+        return hashlib.sha256((Path(directory) / "episodes.parquet").read_bytes()).hexdigest()
+
+
+def differing(cells: Sequence[Known], jobs: int, console: Console) -> Iterator[Known]:
+    """Run the cells again, `jobs` at a time, saying how each ended; yield those that differ."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    clocks = TimeElapsedColumn(), TimeRemainingColumn()
+    with Progress(*columns, *clocks, console=console) as progress, ProcessPoolExecutor(jobs) as pool:
+        task = progress.add_task("cells", total=len(cells))
+        for known, digest in zip(cells, pool.map(digest_again, cells), strict=True):
+            alike = digest == known.digest
+            progress.console.print(f"{'same bytes' if alike else 'DIFFERENT '}  {known.study}  {known.cell}")
+            progress.advance(task)
+            if not alike:
+                yield known
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the command line asks for; return the exit code."""
+    parser = Parser("experiments.replicate", "Run committed cells again and compare them to the byte.", EXAMPLES)
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help="names in results/, or folders (default: all)")
+    parser.add_argument("--cells", type=int, default=1, metavar="N", help="cells of each study (default: 1)")
+    parser.add_argument("--only", metavar="CELL", help="this cell alone, such as workers=20,seed=0")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cells at a time (default: 1)")
+    options = parser.parse_args(arguments)
+    if options.cells < 1 or options.jobs < 1:
+        parser.error("--cells and --jobs must be at least 1")
+    cells = [
+        known for folder in _folders(options.studies, parser) for known in _chosen(folder, options.cells, options.only)
+    ]
+    if not cells:
+        parser.error("no finished cell in virtual time fits")
+    different = list(differing(cells, options.jobs, Console(stderr=False)))
+    print(f"{len(cells) - len(different)} of {len(cells)} cells gave the same bytes again")
+    return 1 if different else 0
+
+
+def _folders(names: Sequence[str], parser: Parser) -> list[Path]:
+    folders = [path if (path := Path(name)).is_dir() else RESULTS / name for name in names]
+    for folder in folders:
+        if not (folder / "runs.parquet").is_file():
+            there = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/runs.parquet")))
+            parser.error(f"{folder} holds no study: name a folder with a runs.parquet, or one of {there}")
+    return folders or sorted(path.parent for path in RESULTS.glob("*/runs.parquet"))
+
+
+def _chosen(folder: Path, count: int, only: str | None) -> list[Known]:
+    cells = known_cells(folder)
+    return [known for known in cells if known.cell == only] if only else cells[:count]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
