@@ -1,0 +1,67 @@
+"""Names for the parts that a run is made of: those that come with the project, and those of others.
+
+A registry has one row per part, `{name: "package.module:attribute"}`, and imports a part only when it is asked for. Who
+brings a part of his own needs no row: he names it `package.module:attribute`, found from the current directory too.
+"""
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+class Registry:
+    """The parts of one kind, by name."""
+
+    def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None):
+        """`otherwise`: the part for names that have no row and are no reference; without it, they are errors."""
+        self._kind, self._rows, self._otherwise = kind, dict(rows), otherwise
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names that have a row."""
+        return tuple(self._rows)
+
+    def get(self, name: str) -> Any:
+        """Return the part called `name`; raise ValueError with what is allowed if there is none."""
+        if name in self._rows:
+            return load(self._rows[name])
+        if is_reference(name):
+            return load(name)
+        if self._otherwise is not None:
+            return load(self._otherwise)
+        raise ValueError(self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        close = difflib.get_close_matches(name, self._rows, n=1, cutoff=0.7)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        return f"{self._kind} must be {', '.join(self._rows)} or your own package.module:attribute, not {name!r}{hint}"
+
+
+def is_reference(name: str) -> bool:
+    """Return whether `name` has the form `package.module:attribute`, for a part from outside the project."""
+    module, colon, attribute = name.partition(":")
+    return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def load(reference: str) -> Any:
+    """Return what `package.module:attribute` names; raise ValueError with the reason if that is not there."""
+    module_name, _, attribute = reference.partition(":")
+    module = import_module(module_name)
+    if not hasattr(module, attribute):
+        close = difflib.get_close_matches(attribute, vars(module), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{reference}: {module_name} has no attribute {attribute}{hint}")
+    return getattr(module, attribute)
+
+
+def import_module(name: str) -> Any:
+    """Return the module `name`, looked for in the current directory last; raise ValueError if it can't be imported."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # last, so that no file there can hide an installed package
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever a module of others does while it is imported
+        raise ValueError(f"module {name} can't be imported: {type(error).__name__}: {error}") from error
