@@ -1,9 +1,9 @@
 """The master: owns the parameters, the optimizer and the version."""
 
 from a3c_core.config import RunConfig
-from a3c_core.models import MODELS
+from a3c_core.models.parameters import Vector
 from a3c_core.optimizers import Optimizer, UpdateResult
-from a3c_core.parameters import Vector
+from a3c_core.parts import parts_of
 
 
 class Master:
@@ -25,7 +25,7 @@ class Master:
 
 def new_master(config: RunConfig) -> Master:
     """Return a master with the run's initial parameters."""
-    parameters = MODELS[config.model]().initial_parameters(config.seed)
+    parameters = parts_of(config).model.initial_parameters(config.seed)
     return Master(parameters, new_optimizer(config, parameters.size))
 
 

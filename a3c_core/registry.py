@@ -23,6 +23,11 @@ class Registry:
         """Return the names that have a row."""
         return tuple(self._rows)
 
+    def check(self, name: str) -> None:
+        """Raise ValueError unless there is a part called `name`; those that have a row are not imported for that."""
+        if name not in self._rows:
+            self.get(name)
+
     def get(self, name: str) -> Any:
         """Return the part called `name`; raise ValueError with what is allowed if there is none."""
         if name in self._rows:

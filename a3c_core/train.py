@@ -9,11 +9,10 @@ from typing import Any
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile, load_profile
-from a3c_core.engines import make_engine
 from a3c_core.files import write_json
 from a3c_core.interrupts import Interruption, deferred_interrupts
 from a3c_core.master import new_master
-from a3c_core.models import MODELS
+from a3c_core.parts import make_engine, parts_of
 from a3c_core.records import EpisodeRecord, RecordWriter
 from a3c_core.runtimes import snapshot
 from a3c_core.runtimes.real import RealRuntime
@@ -50,9 +49,9 @@ class Run(ABC):
     ):
         self._config, self._directory, self._on_episode = config, directory, on_episode
         self._profile = profile_of(config)
-        self._model = MODELS[config.model]()
+        game, self._model, _ = parts_of(config)
         self._master = new_master(config)
-        self._writer = RecordWriter(directory)
+        self._writer = RecordWriter(directory, game.score.whole)
         self.runtime = self._new_runtime(run)
         self._began = self._saved = time.monotonic()
         self._resumed = directory is not None and self._resume(directory)
@@ -165,8 +164,7 @@ class SimulatedRun(Run):
             self.runtime.start()
 
     def _new_runtime(self, run: str) -> Simulation:
-        engine = make_engine(self._config.engine, self._model, self._config.environment, self._config.learner)
-        return Simulation(self._config, self._profile, engine, self._master, self._record, run)
+        return Simulation(self._config, self._profile, make_engine(self._config), self._master, self._record, run)
 
     def _state(self) -> tuple[dict[str, Any], snapshot.Arrays]:
         return snapshot.take(self.runtime)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from a3c_core.engines.base import Trajectory
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 
 TRAINED = Path(__file__).parent / "data" / "trained.npy"  # one worker, seed 0, default settings, 60,000 episodes
 LONG_FLIGHT = (1, 0, 4)  # (seed, worker, episode) in which the trained bird is still alive after 20,000 steps

@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from a3c_core import checkpoints, keras_file
-from a3c_core.models import DenseModel
+from a3c_core import checkpoints
+from a3c_core.models import keras_file
+from a3c_core.models.dense import DenseModel
 from a3c_core.optimizers import Optimizer
 from tests.learner_cases import trained_parameters
 
@@ -188,7 +189,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from a3c_core.checkpoints import save
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.optimizers import Optimizer
 optimizer = Optimizer(DenseModel().spec.size)
 for updates, streams in (1, {}), (2, {"queue.f32": lambda file: os.kill(os.getpid(), signal.SIGKILL)}):

@@ -9,7 +9,7 @@ import pytest
 
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from tests import learner_twin
 from tests.learner_cases import made_up_trajectory, relative_error, trained_parameters
 
@@ -207,7 +207,7 @@ WORKER = """
 import sys
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.optimizers import Optimizer
 engine = make_engine("compiled", DenseModel(), EnvironmentConfig(), LearnerConfig())
 parameters, environment = DenseModel().initial_parameters(0), engine.new_environment()

@@ -7,7 +7,7 @@ import pytest
 
 from a3c_core.config import EnvironmentConfig, LearnerConfig
 from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from tests import learner_twin
 from tests.learner_cases import LONG_FLIGHT, made_up_trajectory, relative_error, trained_parameters
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from a3c_core.glorot import glorot_uniform
 from a3c_core.models import MODELS, ConvModel, DenseModel
+from a3c_core.models.initialisers import glorot_uniform
 from a3c_core.tf import import_tensorflow
 
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.optimizers import Optimizer
 from a3c_core.play import environment_of, greedy_policy, main
 from tests.learner_cases import trained_parameters

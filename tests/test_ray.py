@@ -11,7 +11,7 @@ import pytest
 
 from a3c_core.benchmark import runtime
 from a3c_core.config import EnvironmentConfig, ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
 from a3c_core.records import read_records
 from a3c_core.runtimes.real import RunFailed

@@ -8,10 +8,9 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.costs import load_profile
-from a3c_core.engines import make_engine
 from a3c_core.master import new_master
-from a3c_core.models import MODELS
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
+from a3c_core.parts import make_engine
 from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.simulate import Simulation
 
@@ -50,8 +49,7 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen
     """Return what a run in virtual time does within `seconds` of real time."""
     master = new_master(config)
     master.parameters[:] = parameters
-    engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
-    simulation = Simulation(config, load_profile(config.profile), engine, master, lambda record: None)
+    simulation = Simulation(config, load_profile(config.profile), make_engine(config), master, lambda record: None)
     simulation.start()
     return _watch(simulation, seconds)
 

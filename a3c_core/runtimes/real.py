@@ -15,7 +15,7 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
 from a3c_core.master import Master, new_optimizer
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtimes.crew import Crew, LocalCrew
 from a3c_core.runtimes.desk import Desk
@@ -170,6 +170,7 @@ class RealRuntime:
         dealt, self._dealt = self._dealt, []
         for one in dealt:
             self._write_up(one)
+        self._arrays.desk["progress"] = self.ledger.episodes / self.config.episodes
         if self._hogwild:
             self.master.parameters[:] = self._arrays.parameters[0]
             self.master.optimizer.slots[:] = self._arrays.slots

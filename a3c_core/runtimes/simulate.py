@@ -16,7 +16,7 @@ from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile
 from a3c_core.engines.base import Engine
 from a3c_core.master import Master
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtimes.gradient_queue import GradientQueue
 from a3c_core.runtimes.ledger import Delivery, Ledger, Totals
@@ -121,7 +121,8 @@ class Simulation:
             del self.seats[seat.worker.id]
             return
         loaded = self._pull(seat)
-        work = seat.worker.work(seat.held.parameters, may_begin, self.clock_s)
+        progress = self.totals.episodes_begun / self.config.episodes
+        work = seat.worker.work(seat.held.parameters, may_begin, self.clock_s, progress)
         seat.delivery = Delivery(seat.worker.id, seat.held.version, episodes=work.episodes)
         seat.gradient = work.gradient
         steps = work.env_steps
