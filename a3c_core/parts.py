@@ -1,6 +1,5 @@
 """The parts that a run is made of, and whether they fit each other: asked once, before anything runs."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from a3c_core import engines
@@ -23,9 +22,9 @@ class Parts(NamedTuple):
 
 
 def parts_of(config: RunConfig) -> Parts:
-    """Return the run's parts, or raise ValueError with the first reason why they can't make a run."""
-    for setting, reason in misfits(config):
-        raise ValueError(f"{setting}: {reason}")
+    """Return the run's parts, or raise ValueError with the reason why they can't make a run."""
+    if (found := misfit(config)) is not None:
+        raise ValueError(": ".join(found))
     game, algorithm = make_game(config.environment), make_algorithm(config.algorithm, config.learner)
     return Parts(game, _model(config, game, algorithm), algorithm)
 
@@ -35,30 +34,26 @@ def make_engine(config: RunConfig) -> Engine:
     return engines.build_engine(config.engine, *parts_of(config))
 
 
-def misfits(config: RunConfig) -> Iterator[tuple[str, str]]:
-    """Yield what keeps the parts of a run from working together, as (setting, reason)."""
+def misfit(config: RunConfig) -> tuple[str, str] | None:
+    """Return the first thing that keeps the parts of a run from working together, as (setting, reason), or None."""
     try:
         game = make_game(config.environment)
     except ValueError as error:
-        yield "environment.id", str(error)
-        return
-    algorithm, model = make_algorithm(config.algorithm, config.learner), None
+        return "environment.id", str(error)
+    algorithm = make_algorithm(config.algorithm, config.learner)
     if reason := game.why_not():
-        yield "environment.id", reason
-    else:
-        model = _model(config, game, algorithm)
-        yield from _misfits_of_game(config, game, model, algorithm)
-    if reason := engines.why_not(config.engine, game, model, algorithm):
-        yield "engine", reason
-
-
-def _misfits_of_game(config: RunConfig, game: Game, model: Model, algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+        limit = engines.why_not(config.engine, game, None, algorithm)
+        return "environment.id", reason if limit is None else f"{limit}; no engine can: {reason}"
+    model = _model(config, game, algorithm)
     if reason := model.why_not():
-        yield "model", reason
-    elif game.spaces.are_pictures and algorithm.steps_at_once is None:
-        yield "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
+        return "model", reason
+    if game.spaces.are_pictures and algorithm.steps_at_once is None:
+        return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
+    if limit := engines.why_not(config.engine, game, model, algorithm):
+        return "engine", f"{limit}; tensorflow runs everything"
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
-        yield "environment.id", f"virtual time needs games that can be saved: {reason}"
+        return "environment.id", f"virtual time needs games that can be saved: {reason}"
+    return None
 
 
 def _model(config: RunConfig, game: Game, algorithm: Algorithm) -> Model:

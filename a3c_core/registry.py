@@ -41,7 +41,8 @@ class Registry:
     def _unknown(self, name: str) -> str:
         close = difflib.get_close_matches(name, self._rows, n=1, cutoff=0.7)
         hint = f"; did you mean {close[0]}?" if close else ""
-        return f"{self._kind} must be {', '.join(self._rows)} or your own package.module:attribute, not {name!r}{hint}"
+        known = " or ".join(", ".join(self._rows).rsplit(", ", 1))
+        return f"{self._kind} must be {known}, or your own package.module:attribute, not {name!r}{hint}"
 
 
 def is_reference(name: str) -> bool:

@@ -44,7 +44,10 @@ def names_in(group: str = "", settings: Flat | None = None) -> list[str]:
     section: type[BaseModel] | None = RunConfig
     for part in group.split(".") if group else ():
         section = _section(section, part, settings or {}) if section is not None else None
-    return list(section.model_fields) if section is not None else []
+    if section is None:
+        return []
+    own = [name for name in section.__annotations__ if name in section.model_fields]
+    return list(dict.fromkeys([*own, *section.model_fields]))  # before those that all algorithms have
 
 
 def all_names() -> list[str]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from a3c_core.config import SECTIONS, RunConfig
-from a3c_core.parts import misfits
+from a3c_core.parts import misfit
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import profile_of
 from experiments.grid import CASE, Cell, Combination, cell_id, combinations, short_names
@@ -59,7 +59,8 @@ def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunC
 
 def _obstacles(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Yield what keeps a valid configuration from running, as (setting, reason)."""
-    yield from misfits(config)
+    if (found := misfit(config)) is not None:
+        yield found
     if config.runtime == "simulate":
         try:
             profile_of(config)

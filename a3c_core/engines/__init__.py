@@ -18,16 +18,16 @@ ENGINES = Registry(
 
 
 def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
-    """Return what keeps the engine called `name` from computing these parts, and what would work; or None."""
+    """Return what keeps the engine called `name` from computing these parts, or None if nothing does."""
     reason = ENGINES.get(name).why_not(game, model, algorithm)
-    return None if reason is None else f"{name} can't run this: {reason}; tensorflow runs everything"
+    return None if reason is None else f"{name} can't run this: {reason}"
 
 
 def build_engine(name: str, game: Game, model: Model, algorithm: Algorithm) -> Engine:
     """Return the engine called `name`, or say why it can't compute these parts."""
     reason = why_not(name, game, model, algorithm)
     if reason is not None:
-        raise ValueError(f"engine: {reason}")
+        raise ValueError(reason)
     if model.onednn:
         allow_onednn()
     engine: Engine = ENGINES.get(name)(game, model, algorithm)
