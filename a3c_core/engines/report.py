@@ -66,8 +66,8 @@ class ReportEngine(OneAfterAnother):
         self._outputs.clear()
 
     def _forward(self, observation: NDArray[Any]) -> Outputs:
-        outputs = self._network(self._tf.convert_to_tensor(observation[None]))
-        self._outputs.append(list(outputs))
+        outputs = self._tf.nest.flatten(self._network(self._tf.convert_to_tensor(observation[None])))
+        self._outputs.append(outputs)
         return tuple(output[0].numpy() for output in outputs)
 
     def _loss(self, trajectory: Trajectory) -> tuple[Any, Any]:

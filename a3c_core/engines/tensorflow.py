@@ -104,12 +104,12 @@ class TensorFlowEngine:
             variable.assign(self._tf.reshape(flat[place], variable.shape))
 
     def _act_graph(self, observations: Any) -> list[Any]:
-        return list(self._network(observations))
+        return self._tf.nest.flatten(self._network(observations))  # of one head, Keras gives no list
 
     def _gradient_graph(self, observations: Any, actions: Any, targets: Any) -> tuple[Any, Any, Any]:
         tf = self._tf
         with tf.GradientTape() as tape:
-            losses, entropies = self._algorithm.losses(tuple(self._network(observations)), actions, targets)
+            losses, entropies = self._algorithm.losses(tuple(self._act_graph(observations)), actions, targets)
             loss = tf.reduce_sum(losses)
         gradients = tape.gradient(loss, self._variables)
         return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0), losses, entropies

@@ -52,7 +52,8 @@ class GymnasiumGame:
         """Return the environment; an episode ends at the game's own time limit or at ours, whichever comes first."""
         own_limit = _spec(self.config.id).max_episode_steps or self.config.max_episode_steps
         limit = min(own_limit, self.config.max_episode_steps)
-        return Replayed(_flat(_make(self.config.id, max_episode_steps=limit, render_mode=render_mode)))
+        rendering = {} if render_mode is None else {"render_mode": render_mode}  # not every game knows the word
+        return Replayed(_flat(_make(self.config.id, max_episode_steps=limit, **rendering)))
 
     def reset(self, env: Any, words: NDArray[np.uint64]) -> NDArray[Any]:
         return env.reset(seed=int(words[0] >> np.uint64(33)))[0]
@@ -61,8 +62,9 @@ class GymnasiumGame:
 def declared_score(spec: EnvSpec) -> Score:
     """Return what an environment says of its score, without building it; what it leaves out has defaults."""
     try:
-        declared = dict(load_env_creator(spec.entry_point).metadata["score"])  # type: ignore[arg-type, union-attr]
-        return Score(**{"learned_above": spec.reward_threshold, **declared})
+        entry: Any = spec.entry_point
+        kind = entry if callable(entry) else load_env_creator(entry)
+        return Score(**{"learned_above": spec.reward_threshold, **kind.metadata["score"]})
     except Exception:  # an entry point may be any function, and its module may need what is not installed
         return Score(learned_above=spec.reward_threshold)
 
