@@ -1,3 +1,3 @@
 """A3C with a worker count that is a declared factor of the experiment. Importing this registers the environments."""
 
-import a3c_core.envs  # noqa: F401
+import a3c_core.games  # noqa: F401

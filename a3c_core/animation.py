@@ -5,9 +5,8 @@ from pathlib import Path
 from numpy.typing import NDArray
 from PIL import Image
 
-from a3c_core.config import EnvironmentConfig
-from a3c_core.engines.stepwise import GymEnvironment
-from a3c_core.models import Policy
+from a3c_core.games import make_game
+from a3c_core.games.base import EnvironmentConfig, Policy
 
 EVERY = 2  # env steps between two pictures
 PICTURE_MS = 70  # two of the game's frames, in the hundredths of a second that GIF counts
@@ -18,11 +17,11 @@ COLOURS = 64  # with 300 pictures this keeps a file at about a megabyte
 
 def film(policy: Policy, environment: EnvironmentConfig, seed: int, episode: int, env_steps: int) -> list[Image.Image]:
     """Return pictures of the first `env_steps` steps of the episode (seed, worker 0, episode)."""
-    game = GymEnvironment(environment, render_mode="rgb_array")
+    game = make_game(environment).new_environment(render_mode="rgb_array")
     game.begin_episode(seed, 0, episode)
     pictures = [_picture(game.env.render())]
     for step in range(1, env_steps + 1):
-        game.step(game.choose(policy(game.observation)[0]))
+        game.step(policy(game))
         if step % EVERY == 0 or step == env_steps:
             pictures.append(_picture(game.env.render()))
     return pictures

@@ -4,14 +4,14 @@ import importlib.metadata
 import os
 import platform
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import rich.console
 import rich.table
 import yaml
 
 from a3c_core.command_line import Parser, positive_seconds
-from a3c_core.engines import EngineName
+from a3c_core.engines import ENGINES
 from a3c_core.files import write_whole
 from a3c_core.virtual.costs import CostProfile
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     console.print(f"Written to {options.out}{replaced}.", highlight=False, soft_wrap=True)
 
 
-def calibrate(engine: EngineName, transport: str = "shared", seconds: float = 2.0) -> CostProfile:
+def calibrate(engine: str, transport: str = "shared", seconds: float = 2.0) -> CostProfile:
     """Return this machine's profile for an engine and a transport, each part measured for about `seconds`."""
     from a3c_core.exchange_costs import exchange_costs, update_cost  # imported late: --help need not wait for them
     from a3c_core.worker_costs import worker_costs
@@ -107,7 +107,7 @@ def _processor() -> str:
 
 def _parser() -> Parser:
     parser = Parser("a3c_core.calibrate", "Measure this machine's costs, for runs in virtual time.", EXAMPLES)
-    parser.add_argument("--engine", choices=get_args(EngineName), default="compiled", help="default: compiled")
+    parser.add_argument("--engine", choices=ENGINES.names(), default="compiled", help="default: compiled")
     parser.add_argument("--transport", choices=TRANSPORTS, default="shared", help="default: shared")
     parser.add_argument("--out", type=Path, default=Path("profile.yaml"), metavar="FILE", help="default: profile.yaml")
     parser.add_argument("--seconds", type=positive_seconds, default=2.0, help="to spend on each part (default: 2)")

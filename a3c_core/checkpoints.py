@@ -21,11 +21,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core import keras_file
 from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
 from a3c_core.learners.optimizers import Optimizer
-from a3c_core.models import MODELS, Model
-from a3c_core.parameters import Vector
+from a3c_core.models import keras_file, remake_model
+from a3c_core.models.base import POLICY_AND_VALUE, Model
+from a3c_core.models.parameters import Vector
+from a3c_core.registry import is_reference
 
 Arrays = Mapping[str, NDArray[Any]]
 Write = Callable[[IO[bytes]], object]  # writes a file's content
@@ -47,7 +48,7 @@ class Checkpoint:
 
     path: Path
     model_name: str
-    model: Model
+    model_settings: dict[str, Any]
     parameters: Vector
     optimizer_name: str
     slots: NDArray[np.float32]  # [moving averages, P]
@@ -55,6 +56,11 @@ class Checkpoint:
     rejected: int  # gradients refused
     info: dict[str, Any]
     extra: dict[str, dict[str, NDArray[Any]]]  # further files of the run's own are in `path`, and verified
+
+    @property
+    def model(self) -> Model:
+        """The model; if it is not one of ours, this imports the module that the checkpoint names."""
+        return remake_model(self.model_name, self.model_settings)
 
 
 def save(
@@ -175,13 +181,22 @@ def _read(path: Path) -> Checkpoint:
                 raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
         arrays = {file.stem: _read_arrays(file) for file in path.glob("*.npz") if file.name in manifest["sha256"]}
         learner, optimizer = arrays.pop("learner"), manifest["optimizer"]
-        name, settings = manifest["model"]["name"], manifest["model"]["settings"]
-        model = MODELS[name](**keras_file.as_arguments(settings))
-        model.spec.views(learner["parameters"])  # refuses a vector of another size
+        name, settings = manifest["model"]["name"], _heads_of_old(manifest["model"]["settings"])
         state = learner["parameters"], optimizer["name"], learner["slots"], optimizer["updates"], optimizer["rejected"]
-        return Checkpoint(path, name, model, *state, manifest["info"], arrays)
+        checkpoint = Checkpoint(path, name, settings, *state, manifest["info"], arrays)
+        if not is_reference(name):  # reading a checkpoint runs no module of others
+            checkpoint.model.spec.views(checkpoint.parameters)  # refuses a vector of another size
+        return checkpoint
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
+
+
+def _heads_of_old(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return a model's settings as they are today; older ones name the number of actions instead of the heads."""
+    if "actions" not in settings:
+        return settings
+    others = {name: value for name, value in settings.items() if name != "actions"}
+    return {**others, "heads": ((POLICY_AND_VALUE[0][0], settings["actions"]), POLICY_AND_VALUE[1])}
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

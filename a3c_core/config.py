@@ -1,47 +1,22 @@
 """Every setting of a run: frozen, documented once, and rejected with a reason where it makes no sense."""
 
-from typing import Literal
+import json
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
-from a3c_core.learners.optimizers import OptimizerName
+from a3c_core import algorithms, models
+from a3c_core.algorithms.a3c import A3CSettings
+from a3c_core.algorithms.base import LearnerSettings
+from a3c_core.engines import ENGINES
+from a3c_core.games.base import EnvironmentConfig
+from a3c_core.models.dense import DenseSettings
+from a3c_core.registry import Registry
 from a3c_core.schedules import ScheduleConfig, Span, parse_workers
 from a3c_core.section import Section
 
-
-class EnvironmentConfig(Section):
-    """The game."""
-
-    id: str = "a3c_core/FlappyBird-v0"
-    observation: Literal["report", "raw", "frames"] = "report"
-    reward: Literal["ple", "alive"] = "ple"
-    max_episode_steps: int = Field(20_000, ge=1, description="env steps after which an episode is truncated")
-    seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
-    wait_s: float = Field(0.0, ge=0, description="seconds that the game waits per env step, without using a core")
-
-
-class LearnerConfig(Section):
-    """Returns, loss and optimizer."""
-
-    gamma: float = Field(0.99, ge=0, le=1)
-    t_max: int | None = Field(None, ge=1, description="n-step returns over chunks of t_max; null: to the episode's end")
-    update_every: Literal["episode", "t_max"] = "episode"
-    standardise: bool = Field(True, description="returns to mean 0 and deviation 1 within each episode")
-    value_loss: Literal["huber", "squared"] = "huber"
-    value_coefficient: float = Field(1.0, ge=0)
-    entropy_coefficient: float = Field(0.0, ge=0)
-    optimizer: OptimizerName = "adam"
-    learning_rate: float = Field(1e-4, gt=0)
-    anneal: bool = Field(False, description="learning rate falls linearly to 0 over the run's episodes")
-    clip_norm: float | None = Field(None, gt=0, description="largest global norm of a gradient; null: no limit")
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "LearnerConfig":
-        if self.update_every == "t_max" and self.t_max is None:
-            raise ValueError("update_every: t_max needs a t_max, the number of env steps between updates")
-        if self.update_every == "t_max" and self.standardise:
-            raise ValueError("standardise works on whole episodes: set it to false with update_every: t_max")
-        return self
+LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
 
 class ExchangeConfig(Section):
@@ -72,6 +47,20 @@ class ExchangeConfig(Section):
         return value
 
 
+class Chosen(NamedTuple):
+    """A section whose class another setting chooses."""
+
+    chooser: str  # that setting
+    parts: Registry  # what it chooses from
+    section_of: Callable[[str], type[Section]]
+
+
+SECTIONS = {
+    "learner": Chosen("algorithm", algorithms.ALGORITHMS, algorithms.settings_of),
+    "network": Chosen("model", models.MODELS, models.settings_of),
+}
+
+
 class RunConfig(Section):
     """One run: one cell of a sweep."""
 
@@ -81,8 +70,9 @@ class RunConfig(Section):
     runtime: Literal["simulate", "processes", "threads", "ray"] = Field(
         "simulate", description="virtual time, or real workers: processes or threads here, or Ray's on any machine"
     )
-    engine: Literal["compiled", "tensorflow", "report"] = "compiled"
-    model: Literal["dense", "conv"] = Field("dense", description="conv learns from frames, and needs TensorFlow")
+    engine: str = Field("compiled", description="compiled (what it supports, fast), tensorflow (everything) or report")
+    algorithm: str = Field("a3c", description="how experience becomes a change; or your own, package.module:Class")
+    model: str = Field("dense", description="dense, conv for pictures, or your own, package.module:build")
     agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
     topology: Literal["master", "hogwild"] = Field(
         "master", description="who applies gradients: one master, or every worker its own, without a lock"
@@ -95,7 +85,8 @@ class RunConfig(Section):
     worker_limit_s: float = Field(600.0, gt=0, description="a worker that delivers nothing for so long is replaced")
     checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
     environment: EnvironmentConfig = EnvironmentConfig()
-    learner: LearnerConfig = LearnerConfig()
+    learner: SerializeAsAny[LearnerSettings] = Field(A3CSettings(), description="settings of the algorithm")
+    network: SerializeAsAny[Section] = Field(DenseSettings(), description="settings of the model")
     exchange: ExchangeConfig = ExchangeConfig()
     schedule: ScheduleConfig = ScheduleConfig()
 
@@ -103,6 +94,28 @@ class RunConfig(Section):
     @classmethod
     def _as_text(cls, value: object) -> object:
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("engine", "algorithm", "model")
+    @classmethod
+    def _known(cls, value: str, info: ValidationInfo) -> str:
+        registries = {"engine": ENGINES, "algorithm": algorithms.ALGORITHMS, "model": models.MODELS}
+        registries[str(info.field_name)].check(value)
+        return value
+
+    @field_validator("learner", "network", mode="wrap")
+    @classmethod
+    def _of_its_part(cls, value: Any, handler: Any, info: ValidationInfo) -> Any:
+        """Validate a section by the class that the algorithm or the model declares."""
+        chooser, _, section_of = SECTIONS[str(info.field_name)]
+        if chooser not in info.data:
+            return None  # the part itself is unknown, which is the mistake to tell
+        return read_section(section_of(info.data[chooser]), value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_parts(cls, values: Any) -> Any:
+        """Let sections that were left out have the defaults of their own algorithm or model."""
+        return {"learner": {}, "network": {}, **values} if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _valid_workers(self) -> "RunConfig":
@@ -127,15 +140,6 @@ class RunConfig(Section):
             )
         return self
 
-    @model_validator(mode="after")
-    def _fitting_model(self) -> "RunConfig":
-        frames = self.environment.observation == "frames"
-        if frames != (self.model == "conv"):
-            raise ValueError("model: conv and environment.observation: frames need each other")
-        if frames and self.learner.update_every == "episode":
-            raise ValueError("an episode of frames is too large to hold: set learner.update_every: t_max")
-        return self
-
     @property
     def is_virtual(self) -> bool:
         """Whether the run's clock is a simulated one."""
@@ -145,3 +149,12 @@ class RunConfig(Section):
     def span(self) -> Span:
         """The parsed worker count."""
         return parse_workers(self.workers, self.schedule)
+
+
+def read_section(settings: type[Section], value: Any) -> Section:
+    """Return a section of the class `settings`, from such a section or from a mapping of values of the right types."""
+    if isinstance(value, Section) and not isinstance(value, settings):
+        raise ValueError(f"is of the class {type(value).__name__}, and {settings.__name__} is needed here")
+    if not isinstance(value, dict):
+        return settings.model_validate(value)
+    return settings.model_validate_json(json.dumps(value, default=str), strict=True)

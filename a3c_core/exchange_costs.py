@@ -9,7 +9,6 @@ import numpy as np
 
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.engines import EngineName
 from a3c_core.learners.gradients import GradientLearner, new_learner
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SLOTS
@@ -39,7 +38,7 @@ def update_cost(seconds: float = 0.2) -> float:
     return _fastest(lambda: master.receive(gradient), seconds)
 
 
-def exchange_costs(engine: EngineName, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:
+def exchange_costs(engine: str, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:
     """Return the costs of handing over gradients and parameters, given those of the `worker`'s own work."""
     master = _master_costs(transport, worker.update_s, seconds)
     config = _config(engine, transport, episodes=2)
@@ -81,7 +80,7 @@ def observe(config: RunConfig, master: GradientLearner | None = None) -> Observe
     return Observed(start_s, *(value / episodes for value in sums))
 
 
-def _config(engine: EngineName, transport: str, episodes: int) -> RunConfig:
+def _config(engine: str, transport: str, episodes: int) -> RunConfig:
     exchange = EXCHANGES[transport]
     return RunConfig(workers="1", episodes=episodes, runtime="processes", engine=engine, learner=FROZEN, **exchange)
 

@@ -11,13 +11,15 @@ import gymnasium
 import numpy as np
 import rich.console
 import rich.table
-from numpy.typing import NDArray
-from pydantic import ValidationError
 
+from a3c_core.algorithms import ALGORITHMS, settings_of
+from a3c_core.algorithms.base import Algorithm
 from a3c_core.checkpoints import Checkpoint, CheckpointError, load
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines.stepwise import GymEnvironment
-from a3c_core.models import Policy
+from a3c_core.config import read_section
+from a3c_core.engines import build_engine
+from a3c_core.games import make_game
+from a3c_core.games.base import EnvironmentConfig, Policy
+from a3c_core.models.base import Forward
 
 EXAMPLES = """\
 examples:
@@ -31,11 +33,11 @@ DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal se
 
 
 @dataclass(frozen=True)
-class Game:
-    """One episode played."""
+class Played:
+    """One episode."""
 
     episode: int
-    score: int
+    score: float
     env_steps: int
     reward: float
     terminated: bool
@@ -54,13 +56,15 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         checkpoint = _load(options.checkpoint)
+        if (others := parts_from_outside(checkpoint)) and not options.trust:
+            raise CheckpointError(f"{checkpoint.path} names {', '.join(others)}: --trust imports what others wrote")
         environment = environment_of(checkpoint, options.max_steps)
         policy = policy_of(checkpoint, environment, options.greedy)
         games = [play_game(policy, environment, options.seed, episode) for episode in range(options.episodes)]
         rich.console.Console().print(_table(checkpoint, games))
         if options.gif is not None:
             _save_gif(options, policy, environment, games)
-    except (CheckpointError, OSError, ValidationError, gymnasium.error.Error) as error:
+    except (CheckpointError, OSError, ValueError, gymnasium.error.Error) as error:
         parser.error(" ".join(str(error).split()))
 
 
@@ -71,36 +75,45 @@ def environment_of(checkpoint: Checkpoint, max_steps: int | None = None) -> Envi
     return EnvironmentConfig.model_validate({**saved, "seeding": "episode", **limit})
 
 
+def parts_from_outside(checkpoint: Checkpoint) -> list[str]:
+    """Return the names of parts that are not this project's: to play them is to import modules that others wrote."""
+    config = checkpoint.info.get("config", {})
+    names = [checkpoint.model_name, config.get("algorithm", ""), config.get("environment", {}).get("id", "")]
+    return [name for name in names if ":" in name]
+
+
 def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bool = False) -> Policy:
-    """Return the checkpoint's policy: in NumPy where the model allows it, else by way of TensorFlow."""
-    policy = checkpoint.model.numpy_policy(checkpoint.parameters)
-    if policy is None:
-        from a3c_core.engines.tensorflow import TensorFlowEngine
-
-        policy = TensorFlowEngine(checkpoint.model, environment, LearnerConfig()).policy(checkpoint.parameters)
-    return greedy_policy(policy) if greedy else policy
-
-
-def greedy_policy(policy: Policy) -> Policy:
-    """Return `policy` with all probability on its likeliest action."""
-
-    def likeliest(observation: NDArray[Any]) -> tuple[NDArray[np.float32], float]:
-        probabilities, value = policy(observation)
-        return (np.arange(probabilities.size) == probabilities.argmax()).astype(np.float32), value
-
-    return likeliest
+    """Return how the checkpoint acts: through NumPy where the model allows it, else by way of TensorFlow."""
+    config = {"algorithm": "a3c", "learner": {}, **checkpoint.info.get("config", {})}
+    settings = read_section(settings_of(config["algorithm"]), config["learner"])
+    algorithm: Algorithm = ALGORITHMS.get(config["algorithm"])(settings)
+    forward = checkpoint.model.numpy_forward(checkpoint.parameters)
+    if forward is None:
+        engine: Any = build_engine("tensorflow", make_game(environment), checkpoint.model, algorithm)
+        forward = engine.forward(checkpoint.parameters)
+    return greedy_policy(forward) if greedy else learned_policy(forward, algorithm)
 
 
-def play_game(policy: Policy, environment: EnvironmentConfig, seed: int, episode: int) -> Game:
+def learned_policy(forward: Forward, algorithm: Algorithm) -> Policy:
+    """Return the policy that acts as it does at the end of training."""
+    return lambda environment: algorithm.act(forward(environment.observation), environment.stream, progress=1.0)
+
+
+def greedy_policy(forward: Forward) -> Policy:
+    """Return the policy that takes the likeliest or most valued action: that of the first head's largest number."""
+    return lambda environment: int(forward(environment.observation)[0].argmax())
+
+
+def play_game(policy: Policy, environment: EnvironmentConfig, seed: int, episode: int) -> Played:
     """Return how the episode (seed, worker 0, episode) went."""
-    game = GymEnvironment(environment)
+    game = make_game(environment).new_environment()
     game.begin_episode(seed, 0, episode)
     env_steps, total = 0, 0.0
     while True:
-        reward, terminated, truncated = game.step(game.choose(policy(game.observation)[0]))
+        reward, terminated, truncated = game.step(policy(game))
         env_steps, total = env_steps + 1, total + reward
         if terminated or truncated:
-            return Game(episode, game.score, env_steps, total, terminated)
+            return Played(episode, game.score, env_steps, total, terminated)
 
 
 def _load(directory: Path) -> Checkpoint:
@@ -113,7 +126,7 @@ def _load(directory: Path) -> Checkpoint:
     return checkpoint
 
 
-def _table(checkpoint: Checkpoint, games: list[Game]) -> rich.table.Table:
+def _table(checkpoint: Checkpoint, games: list[Played]) -> rich.table.Table:
     scores = [game.score for game in games]
     table = rich.table.Table(title=f"{checkpoint.model_name} after {checkpoint.updates:,} updates", show_footer=True)
     table.add_column("episode", "mean\nmedian\nmax", justify="right")
@@ -127,7 +140,7 @@ def _table(checkpoint: Checkpoint, games: list[Game]) -> rich.table.Table:
     return table
 
 
-def _save_gif(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig, games: list[Game]) -> None:
+def _save_gif(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig, games: list[Played]) -> None:
     from a3c_core.animation import film, write_gif  # Pillow and pygame, which only those who look need to load
 
     best = max(games, key=lambda game: (game.score, game.env_steps))
@@ -149,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
     parser.add_argument("--seed", type=_natural, default=0, help="of the games and of the actions drawn (default: 0)")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="end episodes here (default: as in training)")
+    parser.add_argument("--trust", action="store_true", help="import modules of your own that the checkpoint names")
     parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best episode's beginning")
     parser.add_argument("--gif-steps", type=_positive, default=600, metavar="N", help="its length (default: 600)")
     return parser

@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,7 @@ class EpisodeRecord(NamedTuple):
     worker: int
     worker_episode: int  # the worker's own count; (worker, worker_episode) names an episode's random streams
     workers_alive: int
-    score: int  # pipes passed
+    score: float  # as the game counts it, such as pipes passed
     return_: float  # undiscounted sum of rewards
     steps: int
     truncated: bool  # ended by the time limit, not by death
@@ -50,7 +50,7 @@ _TYPES: dict[str, pa.DataType] = {
     **dict.fromkeys(("started_s", "finished_s", "applied_s", "wall_s", "queue_wait_s", "master_busy_s"), pa.float64()),
     **dict.fromkeys(("return", "loss", "entropy", "gradient_norm"), pa.float32()),
 }
-SCHEMA = pa.schema([(name.rstrip("_"), _TYPES[name.rstrip("_")]) for name in EpisodeRecord._fields])
+SCHEMA = pa.schema([(name.rstrip("_"), _TYPES[name.rstrip("_")]) for name in EpisodeRecord._fields])  # whole scores
 _PART_ROWS = 4096
 _FILE = "episodes.parquet"
 _PARTS = "episodes.parts"
@@ -62,8 +62,9 @@ class RecordWriter:
     Without a directory everything stays in memory.
     """
 
-    def __init__(self, directory: Path | None = None):
+    def __init__(self, directory: Path | None = None, whole_scores: bool = True):
         self._directory = directory
+        self._schema = schema_of(pa.int32() if whole_scores else pa.float32())
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
         self._rows: list[EpisodeRecord] = []
@@ -79,7 +80,7 @@ class RecordWriter:
         """Bring all records so far to disk."""
         if not self._rows:
             return
-        part = _table(self._rows)
+        part = _table(self._rows, self._schema)
         self._rows = []
         if self._directory is None:
             self._parts.append(part)
@@ -115,18 +116,32 @@ class RecordWriter:
 def read_records(directory: Path) -> pa.Table:
     """Return the records in `directory`, of a finished or an unfinished run."""
     if (directory / _FILE).exists():
-        return pq.read_table(directory / _FILE, schema=SCHEMA)
-    parts = sorted((directory / _PARTS).glob("*.parquet"))
-    return _concatenate([pq.read_table(path, schema=SCHEMA) for path in parts])
+        return _read(directory / _FILE)
+    return _concatenate([_read(path) for path in sorted((directory / _PARTS).glob("*.parquet"))])
+
+
+def schema_of(score: pa.DataType) -> pa.Schema:
+    """Return the records' schema, with scores of the type that the game's have."""
+    return SCHEMA.set(SCHEMA.get_field_index("score"), pa.field("score", score))
+
+
+def _read(path: Path) -> pa.Table:
+    return pq.read_table(path, schema=schema_of(pq.read_schema(path).field("score").type))
 
 
 def _part_path(directory: Path, number: int) -> Path:
     return directory / _PARTS / f"{number:06d}.parquet"
 
 
-def _table(rows: list[EpisodeRecord]) -> pa.Table:
-    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+def _table(rows: list[EpisodeRecord], schema: pa.Schema) -> pa.Table:
+    columns = [_column(values, field) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(values: tuple[Any, ...], field: pa.Field) -> pa.Array:
+    if field.name == "score":
+        return pa.array(values).cast(field.type)  # refuses scores that are not whole where the game says they are
+    return pa.array(values, field.type)
 
 
 def _concatenate(parts: list[pa.Table]) -> pa.Table:

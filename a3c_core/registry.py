@@ -23,6 +23,11 @@ class Registry:
         """Return the names that have a row."""
         return tuple(self._rows)
 
+    def check(self, name: str) -> None:
+        """Raise ValueError unless there is a part called `name`; those that have a row are not imported for that."""
+        if name not in self._rows:
+            self.get(name)
+
     def get(self, name: str) -> Any:
         """Return the part called `name`; raise ValueError with what is allowed if there is none."""
         if name in self._rows:
@@ -36,7 +41,8 @@ class Registry:
     def _unknown(self, name: str) -> str:
         close = difflib.get_close_matches(name, self._rows, n=1, cutoff=0.7)
         hint = f"; did you mean {close[0]}?" if close else ""
-        return f"{self._kind} must be {', '.join(self._rows)} or your own package.module:attribute, not {name!r}{hint}"
+        known = " or ".join(", ".join(self._rows).rsplit(", ", 1))
+        return f"{self._kind} must be {known}, or your own package.module:attribute, not {name!r}{hint}"
 
 
 def is_reference(name: str) -> bool:

@@ -1,6 +1,7 @@
 """TensorFlow, imported late, quietly, and with one thread per process: the same in every cell, however many workers."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ def allow_onednn() -> None:
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
+@functools.cache
 def import_tensorflow() -> Any:
     """Return the module `tensorflow`; limits only hold because they are set before the first import."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

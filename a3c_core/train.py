@@ -9,7 +9,7 @@ from a3c_core.config import RunConfig
 from a3c_core.files import write_json
 from a3c_core.interrupts import deferred_interrupts
 from a3c_core.learners.gradients import new_learner
-from a3c_core.models import MODELS
+from a3c_core.parts import parts_of
 from a3c_core.records import EpisodeRecord, RecordWriter
 from a3c_core.runtime import Runtime
 from a3c_core.summary import Outcome, RunSummary, summarise
@@ -41,9 +41,9 @@ class Run:
     ):
         self._config, self._directory, self._on_episode = config, directory, on_episode
         self._profile = profile_of(config)
-        self._model = MODELS[config.model]()
+        game, self._model, _ = parts_of(config)
         self.learner = new_learner(config)
-        self._writer = RecordWriter(directory)
+        self._writer = RecordWriter(directory, game.score.whole)
         self.runtime = self._new_runtime(run)
         self._began = self._saved = time.monotonic()
         if directory is not None:

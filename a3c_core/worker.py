@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from a3c_core.engines.base import Engine, Play
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 
 
 class Episode(NamedTuple):
@@ -15,7 +15,7 @@ class Episode(NamedTuple):
 
     number: int  # the worker's own count
     started_s: float  # on the clock of whoever drives the worker
-    score: int
+    score: float  # as the game counts it
     reward: float
     steps: int
     truncated: bool
@@ -88,14 +88,15 @@ class Worker:
         """Whether any agent is in the middle of an episode."""
         return any(agent.in_episode for agent in self._agents)
 
-    def work(self, parameters: Vector, may_begin: int = 1_000_000, now_s: float = 0.0) -> Work:
-        """Play on with `parameters` [P], each agent a whole episode or `t_max` steps of one; return the gradient.
+    def work(self, parameters: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: float = 0.0) -> Work:
+        """Play on with `parameters` [P], each agent a whole episode or a piece of one; return the gradient.
 
         Agents between two episodes begin another, but no more than `may_begin` of them; the others sit out.
+        `progress`: share of the run that is done.
         """
         began = self._begin(may_begin, now_s)
         playing = [agent for agent in self._agents if agent.in_episode]
-        gradient, plays = self._play(parameters, playing)
+        gradient, plays = self._play(parameters, playing, progress)
         self.rollouts += 1
         ended = (agent.add(play) for agent, play in zip(playing, plays, strict=True))
         episodes = tuple(episode for episode in ended if episode is not None)
@@ -110,11 +111,11 @@ class Worker:
                 began += 1
         return began
 
-    def _play(self, parameters: Vector, playing: list[Agent]) -> tuple[Vector, Sequence[Play]]:
+    def _play(self, parameters: Vector, playing: list[Agent], progress: float) -> tuple[Vector, Sequence[Play]]:
         if len(playing) == 1:
-            rollout = self._engine.rollout(parameters, playing[0].environment)
+            rollout = self._engine.rollout(parameters, playing[0].environment, progress)
             return rollout.gradient, (rollout,)
-        return self._engine.rollout_together(parameters, [agent.environment for agent in playing])
+        return self._engine.rollout_together(parameters, [agent.environment for agent in playing], progress)
 
     def get_state(self) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         """Return (plain numbers, the state of each agent's game as uint8, if it ever began)."""

@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.benchmark import courses
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines import EngineName, make_engine
+from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
-from a3c_core.models import DenseModel
-from a3c_core.parameters import Vector
+from a3c_core.games.base import EnvironmentConfig
+from a3c_core.models.dense import DenseModel
+from a3c_core.models.parameters import Vector
+from a3c_core.parts import make_engine
 from a3c_core.worker import Worker
 
-LENGTHS: dict[EngineName, tuple[int, ...]] = {  # env steps; as long as a few seconds allow
+LENGTHS: dict[str, tuple[int, ...]] = {  # env steps; as long as a few seconds allow
     "compiled": (1, 16, 64, 256, 1024),
     "tensorflow": (2, 16, 64, 256),
     "report": (2, 8, 32),
@@ -32,7 +33,7 @@ class Timing(NamedTuple):
     play_share: float
 
 
-def worker_costs(name: EngineName, seconds: float) -> dict[str, float]:
+def worker_costs(name: str, seconds: float) -> dict[str, float]:
     """Return step_s, gradient_step_s, gradient_call_s and reset_s of an engine, spending about `seconds` on them."""
     lengths = LENGTHS[name]
     parameters = _parameters(max(lengths))
@@ -70,11 +71,11 @@ def _parameters(env_steps: int) -> Vector:
     return courses.trained(courses.TRAINING_EPISODES)
 
 
-def _engine(name: EngineName, env_steps: int) -> Engine:
-    return make_engine(name, DenseModel(), EnvironmentConfig(max_episode_steps=env_steps), LearnerConfig())
+def _engine(name: str, env_steps: int) -> Engine:
+    return make_engine(RunConfig(engine=name, environment=EnvironmentConfig(max_episode_steps=env_steps)))
 
 
-def _time_length(name: EngineName, parameters: Vector, length: int, seconds: float) -> Timing:
+def _time_length(name: str, parameters: Vector, length: int, seconds: float) -> Timing:
     """Return the timing of rollouts that are cut at `length` env steps."""
     engine = _engine(name, length)
     engine.sample_times = True

@@ -43,7 +43,7 @@ class Reporter:
     def __init__(self, tell: Tell):
         self._tell = tell
         self._last_s = float("-inf")
-        self._recent: deque[tuple[int, int]] = deque(maxlen=WINDOW)
+        self._recent: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
     def __call__(self, record: EpisodeRecord) -> None:
         self._recent.append((record.score, record.staleness))

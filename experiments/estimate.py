@@ -30,7 +30,7 @@ def cell_seconds(config: RunConfig) -> float:
 def _steps_per_s(config: RunConfig) -> float:
     if config.model == "conv":
         return float(np.interp(config.agents_per_worker, _AGENTS, _FRAMES_PER_S))
-    return _STEPS_PER_S[config.engine]
+    return _STEPS_PER_S.get(config.engine, _STEPS_PER_S["tensorflow"])
 
 
 def sweep_seconds(cells: Sequence[Cell], jobs: int | None) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from a3c_core.config import RunConfig
+from a3c_core.config import SECTIONS, RunConfig
 from a3c_core.schedules import ScheduleConfig, parse_workers
 
 Flat = dict[str, Any]  # dotted name -> value
@@ -35,23 +35,31 @@ def nest(flat: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
-def names_in(group: str = "") -> list[str]:
-    """Return the names allowed in a group of settings; "" is the outermost."""
-    model: type[BaseModel] = RunConfig
+def names_in(group: str = "", settings: Flat | None = None) -> list[str]:
+    """Return the names allowed in a group of settings; "" is the outermost.
+
+    Which ones `learner` and `network` have depends on the algorithm and the model in `settings`, or else on the
+    defaults of these.
+    """
+    section: type[BaseModel] | None = RunConfig
     for part in group.split(".") if group else ():
-        field = model.model_fields.get(part)
-        if field is None or not _is_group(field.annotation):
-            return []
-        model = field.annotation  # type: ignore[assignment]
-    return list(model.model_fields)
+        section = _section(section, part, settings or {}) if section is not None else None
+    if section is None:
+        return []
+    own = [name for name in section.__annotations__ if name in section.model_fields]
+    return list(dict.fromkeys([*own, *section.model_fields]))  # before those that all algorithms have
 
 
 def all_names() -> list[str]:
-    """Return the dotted names of all settings."""
-    names = []
-    for name, field in RunConfig.model_fields.items():
-        names += [f"{name}.{inner}" for inner in names_in(name)] if _is_group(field.annotation) else [name]
-    return names
+    """Return the dotted names of all settings, with those of every algorithm and model that comes with the project."""
+    names: dict[str, None] = {}
+    for name in RunConfig.model_fields:
+        inner = names_in(name)
+        if name in SECTIONS:
+            chooser = SECTIONS[name].chooser
+            inner = [one for part in SECTIONS[name].parts.names() for one in names_in(name, {chooser: part})]
+        names.update(dict.fromkeys([f"{name}.{one}" for one in inner] or [name]))
+    return list(names)
 
 
 def of_config(config: RunConfig) -> Flat:
@@ -77,5 +85,11 @@ def text_of(value: Any) -> str:
     return re.sub(r"[^\w.+-]+", "-", text)
 
 
-def _is_group(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _section(outer: type[BaseModel], name: str, settings: Flat) -> type[BaseModel] | None:
+    """Return the class of the group `name` in the group `outer`, or None if there is no such group."""
+    if outer is RunConfig and name in SECTIONS:
+        chooser, _, section_of = SECTIONS[name]
+        return section_of(settings.get(chooser, RunConfig.model_fields[chooser].default))
+    field = outer.model_fields.get(name)
+    annotation = field.annotation if field is not None else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

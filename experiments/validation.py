@@ -10,15 +10,14 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from a3c_core.config import RunConfig
-from a3c_core.engines import why_not_compiled
-from a3c_core.models import MODELS
+from a3c_core.config import SECTIONS, RunConfig
+from a3c_core.parts import misfit
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import profile_of
 from experiments.grid import CASE, Cell, Combination, cell_id, combinations, short_names
 from experiments.grid_file import GridFile
 from experiments.mistakes import GridError, Mistake, near_miss, unknown
-from experiments.settings import all_names, names_in, nest
+from experiments.settings import Flat, all_names, names_in, nest
 
 _MOST_CELLS = 100_000
 _LONGEST_ID = 200  # characters: file systems allow 255
@@ -60,10 +59,8 @@ def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunC
 
 def _obstacles(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Yield what keeps a valid configuration from running, as (setting, reason)."""
-    if config.engine == "compiled":
-        reason = why_not_compiled(MODELS[config.model](), config.environment)
-        if reason is not None:
-            yield "engine", f"compiled can't run this: {reason}; tensorflow runs every model"
+    if (found := misfit(config)) is not None:
+        yield found
     if config.runtime == "simulate":
         try:
             profile_of(config)
@@ -86,21 +83,21 @@ def _workers_mistake(file: GridFile, point: Combination) -> Iterator[Mistake]:
 def _mistake(file: GridFile, point: Combination, details: ErrorDetails) -> Mistake:
     """Return a mistake that pydantic found, in a user's words."""
     name = ".".join(part for part in details["loc"] if isinstance(part, str) and "[" not in part)
-    reason = _reason(name, details)
+    reason = _reason(name, details, point.settings)
     return Mistake(_place(file, point, name or _culprit(point, reason)), reason)
 
 
-def _reason(name: str, details: ErrorDetails) -> str:
+def _reason(name: str, details: ErrorDetails, settings: Flat) -> str:
     kind, message = details["type"], details["msg"]
     given = details["input"]
     if kind == "extra_forbidden":
-        return _unknown_setting(name)
+        return _unknown_setting(name, settings)
     if name == "workers":
         return f"{str(given)!r} is not a worker count: write 10, 10->20 or auto"  # as parse_workers has it
     if kind == "value_error":
         return message.removeprefix("Value error, ")
     if kind in ("model_type", "model_attributes_type"):
-        return f"is a group of settings: {', '.join(names_in(name))}"
+        return f"is a group of settings: {', '.join(names_in(name, settings))}"
     message = re.sub(r"^Input should be", "must be", message)
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", message)
@@ -110,10 +107,13 @@ def _reason(name: str, details: ErrorDetails) -> str:
     return f"{message}, not {given!r}"
 
 
-def _unknown_setting(name: str) -> str:
-    """Return why `name` is refused; one that only lacks its group is told so."""
+def _unknown_setting(name: str, settings: Flat) -> str:
+    """Return why `name` is refused; one that only lacks its group is told so, and one of another algorithm too."""
     group, _, last = name.rpartition(".")
-    siblings = names_in(group)
+    siblings = names_in(group, settings)
+    if group in SECTIONS and name in all_names():
+        chooser = SECTIONS[group].chooser
+        return f"{chooser} {settings[chooser]} has no such setting; it has {', '.join(siblings) or 'none'}"
     elsewhere = [full for full in all_names() if full.rpartition(".")[2] == last]
     if elsewhere and not near_miss(last, siblings):
         return f"unknown setting; did you mean {elsewhere[0]}?"

@@ -41,7 +41,7 @@ class FakeEngine(OneAfterAnother):
     def new_environment(self) -> FakeEnvironment:
         return FakeEnvironment()
 
-    def rollout(self, parameters, environment) -> Rollout:
+    def rollout(self, parameters, environment, progress=0.0) -> Rollout:
         self.parameters_seen.append(float(parameters[0]))
         worker, episode = (int(value) for value in environment.state)
         gradient = np.ones_like(parameters)

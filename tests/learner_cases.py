@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from a3c_core.engines.base import Trajectory
-from a3c_core.models import DenseModel
+from a3c_core.algorithms.base import Trajectory
+from a3c_core.models.dense import DenseModel
 
 TRAINED = Path(__file__).parent / "data" / "trained.npy"  # one worker, seed 0, default settings, 60,000 episodes
 LONG_FLIGHT = (1, 0, 4)  # (seed, worker, episode) in which the trained bird is still alive after 20,000 steps
@@ -20,8 +20,8 @@ def made_up_trajectory(steps, terminated, parameters, seed=0):
     """Return a trajectory of any length: random but for its values, which are what `parameters` say."""
     random = np.random.default_rng([seed, steps, terminated])
     observations = random.uniform(-1, 1, (steps + 1, 8)).astype(np.float32)
-    policy = DenseModel().numpy_policy(parameters)
-    values = np.array([policy(observation)[1] for observation in observations], np.float32)
+    forward = DenseModel().numpy_forward(parameters)
+    values = np.array([forward(observation)[1][0] for observation in observations], np.float32)
     rewards = (random.random(steps) < 0.03).astype(np.float32)
     if terminated:
         rewards[-1] = -5

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 
 
 class Outputs(NamedTuple):

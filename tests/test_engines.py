@@ -7,17 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.engines import build_engine
+from a3c_core.models.dense import DenseModel
+from a3c_core.parts import make_engine, parts_of
 from tests import learner_twin
 from tests.learner_cases import made_up_trajectory, relative_error, trained_parameters
 
 IN_PIECES = {"t_max": 20, "update_every": "t_max", "standardise": False}
 
 
-def engine(name, learner=None, model=None, **environment):
-    return make_engine(name, model or DenseModel(), EnvironmentConfig(**environment), learner or LearnerConfig())
+def engine(name, learner=None, network=None, **environment):
+    settings = {"learner": learner or LearnerConfig(), "network": network or {}, "environment": environment}
+    return make_engine(RunConfig(engine=name, **settings))
 
 
 def play(engine, parameters, *episode, environment=None):
@@ -158,41 +160,42 @@ def test_game_belongs_to_seed_worker_and_episode():
 class KerasOnly(DenseModel):
     """A model that acts through Keras."""
 
-    def numpy_policy(self, parameters):
+    def numpy_forward(self, parameters):
         return None
 
 
-def test_model_without_a_numpy_policy_plays_the_same_game():
+def test_model_without_a_numpy_forward_plays_the_same_game():
     parameters = DenseModel().initial_parameters(0)
+    game, _, algorithm = parts_of(RunConfig())
     for episode in range(3):
         one = play(engine("tensorflow"), parameters, 0, 0, episode)
-        assert_same_game(play(engine("tensorflow", model=KerasOnly()), parameters, 0, 0, episode), one)
+        through_keras = build_engine("tensorflow", game, KerasOnly(), algorithm)
+        assert_same_game(play(through_keras, parameters, 0, 0, episode), one)
 
 
 def test_tensorflow_runs_other_environments_and_sizes():
-    model = DenseModel((4,), actions=2, units=16)
-    cartpole = engine("tensorflow", model=model, id="CartPole-v1", max_episode_steps=50)
+    cartpole = engine("tensorflow", network={"units": 16}, id="CartPole-v1", max_episode_steps=50)
+    model = cartpole.model
+    assert model == DenseModel((4,), units=16)
     parameters = model.initial_parameters(0)
     (one,), (again,), (other,) = (play(cartpole, parameters, 0, 0, episode) for episode in (0, 0, 1))
     assert np.array_equal(one.observations, again.observations)
     assert not np.array_equal(one.observations[0], other.observations[0])
     expected, _, _ = learner_twin.gradient(learner_twin.weights(parameters, model), one, LearnerConfig())
     assert relative_error(cartpole.gradient(parameters, one)[0], expected) < 1e-4
-    with pytest.raises(NotImplementedError, match="can't save its state"):
-        cartpole.new_environment().get_state()
 
 
 @pytest.mark.parametrize(
-    ("model", "environment", "reason"),
+    ("network", "environment", "reason"),
     [
-        (DenseModel(units=64), {}, "model 'dense' with 8 inputs, 128 units"),
+        ({"units": 64}, {}, "model 'dense' with 8 inputs, 128 units"),
         (None, {"observation": "raw"}, "observation 'report' only"),
         (None, {"id": "CartPole-v1"}, "plays a3c_core/FlappyBird-v0"),
     ],
 )
-def test_compiled_says_what_it_can_not_do(model, environment, reason):
+def test_compiled_says_what_it_can_not_do(network, environment, reason):
     with pytest.raises(ValueError, match=reason):
-        engine("compiled", model=model, **environment)
+        engine("compiled", network=network, **environment)
 
 
 def test_gradient_belongs_to_the_receiver():
@@ -205,11 +208,11 @@ def test_gradient_belongs_to_the_receiver():
 
 WORKER = """
 import sys
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.config import RunConfig
+from a3c_core.models.dense import DenseModel
 from a3c_core.learners.optimizers import Optimizer
-engine = make_engine("compiled", DenseModel(), EnvironmentConfig(), LearnerConfig())
+from a3c_core.parts import make_engine
+engine = make_engine(RunConfig())
 parameters, environment = DenseModel().initial_parameters(0), engine.new_environment()
 optimizer = Optimizer(parameters.size)
 for episode in range(50):

@@ -10,8 +10,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import a3c_core  # noqa: F401  registers the environments
-from a3c_core.envs.flappy import FlappyBird
-from a3c_core.envs.gym import OBSERVATIONS, FlappyBirdEnv
+from a3c_core.games.flappy import FlappyBird
+from a3c_core.games.flappy_env import OBSERVATIONS, FlappyBirdEnv
 from a3c_core.streams import stream_words
 
 ENV = "a3c_core/FlappyBird-v0"

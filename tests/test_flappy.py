@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a3c_core.envs import flappy
-from a3c_core.envs.flappy import FlappyBird
+from a3c_core.games import flappy
+from a3c_core.games.flappy import FlappyBird
 from a3c_core.streams import stream_words
 from tests.flappy_twin import EpisodeStream, FlappyTwin, PleStream
 
@@ -153,8 +153,8 @@ def test_observation_is_the_scaled_state_relative_to_the_bird():
 @pytest.mark.parametrize("policy", [skilled, careless])
 @pytest.mark.parametrize("seed", [24, 31, 4711])
 def test_game_agrees_with_the_real_ple(seed, policy):
-    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/envs/ple.py for how to get it")
-    from a3c_core.envs.ple import LegacyRandom, flatten, import_ple
+    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/games/ple.py for how to get it")
+    from a3c_core.games.ple import LegacyRandom, flatten, import_ple
 
     package = import_ple()
     ple = package.PLE(package.games.FlappyBird(), rng=LegacyRandom(seed))

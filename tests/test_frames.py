@@ -7,9 +7,10 @@ import pytest
 
 from a3c_core import checkpoints, play
 from a3c_core.benchmark.feeder import EXCHANGES
-from a3c_core.config import EnvironmentConfig, LearnerConfig, RunConfig
-from a3c_core.engines import make_engine
-from a3c_core.models import ConvModel, DenseModel
+from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.models.conv import ConvModel
+from a3c_core.models.dense import DenseModel
+from a3c_core.parts import make_engine, parts_of
 from a3c_core.records import EpisodeRecord
 from a3c_core.train import train
 from a3c_core.worker import Worker
@@ -20,8 +21,10 @@ FRAMES = {"model": "conv", "engine": "tensorflow", "environment": {"observation"
 
 
 def engine_of(name, model, learner):
-    observation = "frames" if isinstance(model, ConvModel) else "report"
-    return make_engine(name, model, EnvironmentConfig(observation=observation, max_episode_steps=90), learner)
+    frames = {"observation": "frames"} if isinstance(model, ConvModel) else {}
+    model = "conv" if frames else "dense"
+    environment = {"max_episode_steps": 90, **frames}
+    return make_engine(RunConfig(engine=name, model=model, environment=environment, learner=learner))
 
 
 @pytest.fixture(scope="module")
@@ -148,4 +151,4 @@ def test_memory_stays_flat(conv_engine):
 )
 def test_settings_that_do_not_fit_are_refused(settings, reason):
     with pytest.raises(ValueError, match=reason):
-        RunConfig(**settings)
+        parts_of(RunConfig(**settings))

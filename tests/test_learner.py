@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines import make_engine
-from a3c_core.models import DenseModel
+from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.models.dense import DenseModel
+from a3c_core.parts import make_engine
 from tests import learner_twin
 from tests.learner_cases import LONG_FLIGHT, made_up_trajectory, relative_error, trained_parameters
 
@@ -26,7 +26,7 @@ def learner(returns="standardised", value_loss="huber", entropy=0.0, **settings)
 
 @cache
 def engine(name, settings):
-    return make_engine(name, DenseModel(), EnvironmentConfig(), settings)
+    return make_engine(RunConfig(engine=name, learner=settings))
 
 
 @cache

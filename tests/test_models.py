@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from a3c_core.glorot import glorot_uniform
-from a3c_core.models import MODELS, ConvModel, DenseModel
+from a3c_core.models import MODELS
+from a3c_core.models.base import heads_network
+from a3c_core.models.conv import ConvModel
+from a3c_core.models.dense import DenseModel
+from a3c_core.models.initialisers import glorot_uniform
 from a3c_core.tf import import_tensorflow
 
 
@@ -24,7 +27,14 @@ def test_glorot_is_that_of_keras_to_the_last_bit(seed, shape, keras):
 
 
 @pytest.mark.parametrize(
-    "model", [DenseModel(), DenseModel((4,), actions=3, units=16), ConvModel(), ConvModel((60, 44, 1))]
+    "model",
+    [
+        DenseModel(),
+        DenseModel((4,), (("policy_logits", 3), ("value", 1)), units=16),
+        DenseModel((4,), (("action_values", 2),)),
+        ConvModel(),
+        ConvModel((60, 44, 1)),
+    ],
 )
 def test_spec_names_the_variables_of_keras_in_order(model, keras):
     variables = model.build().trainable_variables
@@ -48,22 +58,25 @@ def test_views_share_memory_and_refuse_another_size():
         spec.views(flat[1:])
 
 
-def test_numpy_policy_is_that_of_keras(keras):
+def test_numpy_forward_is_that_of_keras(keras):
     model, network = DenseModel(), DenseModel().build()
     parameters = 3 * model.initial_parameters(5)
     network.set_weights(list(model.spec.views(parameters).values()))
     observations = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
-    policies, values = (output.numpy() for output in network(observations))
-    policy = model.numpy_policy(parameters)
+    heads, (policies, values) = heads_network(model), (output.numpy() for output in network(observations))
+    heads.set_weights(network.get_weights())
+    logits = heads(observations)[0].numpy()
+    forward = model.numpy_forward(parameters)
     for t, observation in enumerate(observations):
-        probabilities, value = policy(observation)
-        np.testing.assert_allclose(probabilities, policies[t], rtol=1e-5)
-        assert value == pytest.approx(values[t, 0], rel=1e-5, abs=1e-6)
+        found, value = forward(observation)
+        np.testing.assert_allclose(found, logits[t], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.exp(found) / np.exp(found).sum(), policies[t], rtol=1e-5)
+        assert value[0] == pytest.approx(values[t, 0], rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS.names())
 def test_initial_parameters_belong_to_the_seed(name):
-    model = MODELS[name]()
+    model = MODELS.get(name)()
     assert np.array_equal(model.initial_parameters(3), model.initial_parameters(3))
     first, second = model.spec.views(model.initial_parameters(3)), model.spec.views(model.initial_parameters(4))
     for name in model.spec.shapes:
@@ -72,5 +85,6 @@ def test_initial_parameters_belong_to_the_seed(name):
 
 
 def test_layers_of_one_model_start_from_different_numbers():
-    views = DenseModel((128,), actions=1).spec.views(DenseModel((128,), actions=1).initial_parameters(0))
+    model = DenseModel((128,), (("policy_logits", 1), ("value", 1)))
+    views = model.spec.views(model.initial_parameters(0))
     assert not np.array_equal(views["policy_logits/kernel"], views["value/kernel"])

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from PIL import Image, ImageSequence
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.play import environment_of, greedy_policy, main
 from tests.learner_cases import trained_parameters
 
@@ -36,10 +37,9 @@ def played(capsys, *arguments):
 
 
 def test_scores_are_those_of_the_compiled_engine(run, capsys):
-    from a3c_core.config import EnvironmentConfig, LearnerConfig
-    from a3c_core.engines import make_engine
+    from a3c_core.parts import make_engine
 
-    engine = make_engine("compiled", DenseModel(), EnvironmentConfig(max_episode_steps=500), LearnerConfig())
+    engine = make_engine(RunConfig(environment={"max_episode_steps": 500}))
     world, expected = engine.new_environment(), []
     for episode in range(4):
         world.begin_episode(5, 0, episode)
@@ -69,9 +69,8 @@ def test_same_seed_same_games_and_greed_changes_them(run, capsys):
 
 
 def test_greedy_policy_has_no_doubts():
-    policy = greedy_policy(lambda observation: (np.float32([0.2, 0.5, 0.3]), 7.0))
-    probabilities, value = policy(np.zeros(8, np.float32))
-    assert (probabilities.tolist(), value) == ([0, 1, 0], 7.0)
+    policy = greedy_policy(lambda observation: (np.float32([0.2, 0.5, 0.3]), np.float32([7.0])))
+    assert policy(SimpleNamespace(observation=np.zeros(8, np.float32))) == 1
 
 
 def test_environment_is_that_of_the_run(run):

@@ -8,15 +8,15 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import a3c_core  # noqa: F401  registers the environments
-from a3c_core.envs import PLE_GAMES
-from a3c_core.envs.flappy import FlappyBird, write_observation
-from a3c_core.envs.gym import FlappyBirdEnv
-from a3c_core.envs.ple import PleEnv, as_report, flatten
+from a3c_core.games import PLE_GAMES
+from a3c_core.games.flappy import FlappyBird, write_observation
+from a3c_core.games.flappy_env import FlappyBirdEnv
+from a3c_core.games.ple import PleEnv, as_report, flatten
 
 
 @pytest.fixture
 def needs_ple():
-    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/envs/ple.py for how to get it")
+    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/games/ple.py for how to get it")
 
 
 @pytest.mark.parametrize("game", PLE_GAMES)

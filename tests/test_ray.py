@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from a3c_core.benchmark import runtime
-from a3c_core.config import EnvironmentConfig, ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.models import DenseModel
+from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.games.base import EnvironmentConfig
+from a3c_core.models.dense import DenseModel
 from a3c_core.real.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
 from a3c_core.real.runtime import RunFailed
 from a3c_core.records import read_records

@@ -6,9 +6,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from a3c_core.envs import frames, render
-from a3c_core.envs.flappy import FlappyBird
-from a3c_core.envs.gym import FlappyBirdEnv
+from a3c_core.games import frames, render
+from a3c_core.games.flappy import FlappyBird
+from a3c_core.games.flappy_env import FlappyBirdEnv
 
 
 def games():

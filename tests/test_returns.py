@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from a3c_core.returns import discounted_returns, learning_targets, standardised
+from a3c_core.algorithms.returns import discounted_returns, learning_targets, standardised
 from tests import learner_twin
 
 REWARDS = np.array([1, 0, 0, 2, -5], np.float32)

@@ -144,8 +144,8 @@ def test_mailbox_can_hand_out_an_old_model():
 
 def test_rejected_gradients_change_nothing_and_are_counted():
     class Broken(FakeEngine):
-        def rollout(self, parameters, environment):
-            rollout = super().rollout(parameters, environment)
+        def rollout(self, parameters, environment, progress=0.0):
+            rollout = super().rollout(parameters, environment, progress)
             rollout.gradient[0] = math.nan if environment.state[1] % 2 else 1.0
             return rollout
 

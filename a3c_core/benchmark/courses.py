@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines import EngineName, make_engine
-from a3c_core.engines.base import Engine, Trajectory
+from a3c_core.algorithms.base import Trajectory
+from a3c_core.config import RunConfig
+from a3c_core.engines.base import Engine
+from a3c_core.games.base import EnvironmentConfig
 from a3c_core.learners.optimizers import Optimizer
-from a3c_core.models import DenseModel
-from a3c_core.parameters import Vector
+from a3c_core.models.dense import DenseModel
+from a3c_core.models.parameters import Vector
+from a3c_core.parts import make_engine
 
 SEED = 24
 EPISODES = 20  # in a course, played round and round
@@ -37,15 +39,15 @@ class Course:
             played.append(engine.play(self.parameters, environment))
         return played
 
-    def begun(self, name: EngineName) -> Any:
+    def begun(self, name: str) -> Any:
         """Return an environment of the engine called `name` at the start of the first episode."""
         environment = self.engine(name).new_environment()
         environment.begin_episode(SEED, 0, self.episodes[0])
         return environment
 
-    def engine(self, name: EngineName) -> Engine:
+    def engine(self, name: str) -> Engine:
         environment = EnvironmentConfig(max_episode_steps=self.max_episode_steps)
-        return make_engine(name, DenseModel(), environment, LearnerConfig())
+        return make_engine(RunConfig(engine=name, environment=environment))
 
     def cut_to(self, env_steps: int) -> "Course":
         """Return this course with each episode cut short."""
@@ -68,7 +70,7 @@ def long_course() -> Course:
 def trained(episodes: int) -> Vector:
     """Return the parameters after training one worker for `episodes`."""
     model = DenseModel()
-    engine = make_engine("compiled", model, EnvironmentConfig(), LearnerConfig())
+    engine = make_engine(RunConfig(engine="compiled"))
     environment, parameters = engine.new_environment(), model.initial_parameters(SEED)
     optimizer = Optimizer(parameters.size)
     for episode in range(episodes):

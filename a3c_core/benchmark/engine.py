@@ -9,15 +9,14 @@ import numpy as np
 
 from a3c_core.benchmark.courses import SEED, Course, long_course, short_course
 from a3c_core.benchmark.measure import Results, Row, per_second
-from a3c_core.engines import EngineName
 from a3c_core.learners.optimizers import Optimizer
-from a3c_core.models import DenseModel
+from a3c_core.models.dense import DenseModel
 from a3c_core.tf import import_tensorflow
 
 Task = Callable[[], int]  # does the work of one episode and returns its env steps
 Update = Callable[[], object]
 
-REFERENCE: EngineName = "report"
+REFERENCE: str = "report"
 REPORT_STEPS_PER_S = 250  # about; episodes are cut for it so that one of them fits into the time given
 KERAS_UPDATE = "update, Keras"
 
@@ -32,7 +31,7 @@ class Rate(NamedTuple):
 def measure_engine(seconds: float) -> Results:
     """Return the rates of every engine, each measured for about `seconds`."""
     flat, keras = _flat_update(), _keras_update()
-    updates: dict[EngineName, Update] = {"compiled": flat, "tensorflow": flat, "report": keras}
+    updates: dict[str, Update] = {"compiled": flat, "tensorflow": flat, "report": keras}
     rows: list[Row] = []
     for course in (short_course(), long_course()):
         rates = {name: _measure_course(course, name, update, seconds) for name, update in updates.items()}
@@ -43,14 +42,14 @@ def measure_engine(seconds: float) -> Results:
     return Results("engine", "steps", REFERENCE, rows)
 
 
-def _measure_course(course: Course, name: EngineName, update: Update, seconds: float) -> dict[str, Rate]:
+def _measure_course(course: Course, name: str, update: Update, seconds: float) -> dict[str, Rate]:
     """Return the rate of each part of the work."""
     if name == REFERENCE:
         course = course.cut_to(max(20, int(seconds * REPORT_STEPS_PER_S)))
     return {part: _measure(task, seconds) for part, task in _tasks(course, name, update).items()}
 
 
-def _tasks(course: Course, name: EngineName, update: Update) -> dict[str, Task]:
+def _tasks(course: Course, name: str, update: Update) -> dict[str, Task]:
     """Return the parts of the work, each of which does the course's next episode whenever it is called."""
     engine, parameters = course.engine(name), course.parameters
     environment, trajectories = engine.new_environment(), cycle(course.trajectories)
@@ -89,7 +88,7 @@ def _measure(task: Task, seconds: float) -> Rate:
     return Rate(env_steps / elapsed, env_steps / episodes)
 
 
-def _rows(what: str, rates: dict[EngineName, Rate]) -> list[Row]:
+def _rows(what: str, rates: dict[str, Rate]) -> list[Row]:
     """Return a row per engine, noting how long its episodes were (the same for `compiled` and `tensorflow`)."""
     rows = []
     for name, rate in rates.items():

@@ -7,9 +7,9 @@ import gymnasium
 import numpy as np
 
 from a3c_core.benchmark.measure import Results, Row, per_second
-from a3c_core.envs import flappy
-from a3c_core.envs.gym import FlappyBirdEnv
-from a3c_core.envs.ple import LegacyRandom, import_ple
+from a3c_core.games import flappy
+from a3c_core.games.flappy_env import FlappyBirdEnv
+from a3c_core.games.ple import LegacyRandom, import_ple
 from a3c_core.jit import exact
 from a3c_core.streams import next_word, stream_words
 

@@ -6,15 +6,17 @@ from typing import Any
 
 from a3c_core.benchmark.live import watch_real
 from a3c_core.benchmark.measure import Fact, Results, Row
-from a3c_core.config import EnvironmentConfig, LearnerConfig, RunConfig
-from a3c_core.engines import make_engine
-from a3c_core.models import ConvModel
+from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.games.base import EnvironmentConfig
+from a3c_core.models.conv import ConvModel
+from a3c_core.parts import make_engine
 from a3c_core.worker import Worker
 
 AGENTS = (1, 8, 32)
 WORKERS = (1, 2, 4)
 _FRAMES = EnvironmentConfig(observation="frames")
 _LEARNER = LearnerConfig(t_max=20, update_every="t_max", standardise=False, learning_rate=1e-30)  # episodes keep length
+_CONFIG = RunConfig(engine="tensorflow", model="conv", environment=_FRAMES, learner=_LEARNER)
 _REAL_S = 5.0  # the least time for a run with real workers
 _ENDLESS = 10**9  # episodes
 
@@ -39,7 +41,7 @@ def _row(name: str, rate: float, reference: str) -> Row:
 
 
 def _act(agents: int, seconds: float) -> float:
-    engine: Any = make_engine("tensorflow", ConvModel(), _FRAMES, _LEARNER)
+    engine: Any = make_engine(_CONFIG)
     environments = [engine.new_environment() for _ in range(agents)]
     parameters = ConvModel().initial_parameters(0)
     games = [0]
@@ -54,22 +56,14 @@ def _act(agents: int, seconds: float) -> float:
 
 
 def _learn(agents: int, seconds: float) -> float:
-    worker = Worker(0, 0, make_engine("tensorflow", ConvModel(), _FRAMES, _LEARNER), agents=agents)
+    worker = Worker(0, 0, make_engine(_CONFIG), agents=agents)
     parameters = ConvModel().initial_parameters(0)
     return _steps_per_s(lambda: worker.work(parameters).env_steps, seconds)
 
 
 def _run(workers: int, agents: int, seconds: float) -> float:
-    config = RunConfig(
-        workers=str(workers),
-        agents_per_worker=agents,
-        episodes=_ENDLESS,
-        runtime="processes",
-        engine="tensorflow",
-        model="conv",
-        environment=_FRAMES,
-        learner=_LEARNER,
-    )
+    scale = {"workers": str(workers), "agents_per_worker": agents, "episodes": _ENDLESS, "runtime": "processes"}
+    config = _CONFIG.model_copy(update=scale)
     seen = watch_real(config, ConvModel().initial_parameters(0), max(seconds, _REAL_S), episodes=2 * workers)
     return seen.env_steps_per_s
 

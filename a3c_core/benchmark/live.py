@@ -8,7 +8,7 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import new_learner
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.virtual.costs import load_profile
 from a3c_core.virtual.simulation import Simulation

@@ -7,13 +7,12 @@ from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.benchmark.live import Seen, watch_real, watch_virtual
 from a3c_core.benchmark.measure import Fact, Results, Row
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.engines import EngineName
-from a3c_core.models import DenseModel
-from a3c_core.parameters import Vector
+from a3c_core.models.dense import DenseModel
+from a3c_core.models.parameters import Vector
 from a3c_core.real.ray_cluster import ray_is_installed
 
 LONG_TRAINING = 40_000  # episodes, after which a bird lives for some 2,000 steps
-ENGINES: tuple[EngineName, ...] = ("compiled", "tensorflow", "report")
+ENGINES = ("compiled", "tensorflow", "report")  # fastest first
 CROWD = 40
 REFERENCE = "row named in brackets"
 _FROZEN = LearnerConfig(learning_rate=1e-30)  # all updates are made, but episodes keep their length
@@ -31,7 +30,7 @@ class Case(NamedTuple):
     runtime: str
     transport: str
     workers: int
-    engine: EngineName = "compiled"
+    engine: str = "compiled"
 
     def __str__(self) -> str:
         place = f"{self.runtime}, {self.transport}" if self.runtime in ("processes", "threads") else self.runtime
@@ -113,7 +112,7 @@ def _watch(case: Case, parameters: dict[str, Vector], seconds: float) -> Seen:
     return watch_real(config, parameters[case.length], max(seconds, _ENGINE_S), episodes=2 * case.workers)
 
 
-def _engine_case(engine: EngineName) -> Case:
+def _engine_case(engine: str) -> Case:
     return Case("short", "processes", "shared", _ENGINE_WORKERS, engine)
 
 
@@ -123,7 +122,7 @@ def _row(case: Case, seen: Seen, reference: Case) -> Row:
     return Row(str(case), seen.env_steps_per_s, note, reference=str(reference))
 
 
-def _ratios(seen: dict[Case, Seen], engines: dict[EngineName, Seen]) -> list[Fact]:
+def _ratios(seen: dict[Case, Seen], engines: dict[str, Seen]) -> list[Fact]:
     one, two, many = (seen[case].env_steps_per_s for case in SCALING)
     fastest, slowest = (engines[engine].env_steps_per_s for engine in (ENGINES[0], ENGINES[-1]))
     return [
@@ -133,7 +132,7 @@ def _ratios(seen: dict[Case, Seen], engines: dict[EngineName, Seen]) -> list[Fac
     ]
 
 
-def _crowd(first: Seen, engines: dict[EngineName, Seen]) -> list[Fact]:
+def _crowd(first: Seen, engines: dict[str, Seen]) -> list[Fact]:
     facts = [Fact(f"from the first hiring to {CROWD} workers ready", first.start_s, "s")]
     if first.worker_bytes is not None:
         facts.append(Fact(f"memory (PSS) of one of {CROWD} workers", first.worker_bytes / 1e6, "MB"))

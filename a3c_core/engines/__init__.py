@@ -1,40 +1,34 @@
-"""The engines by name; one is imported only when it is made, so that `compiled` never loads TensorFlow."""
+"""The engines by name; one is imported only when asked for, and TensorFlow only when one that needs it is made."""
 
-from typing import Literal
-
-from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.algorithms.base import Algorithm
 from a3c_core.engines.base import Engine
-from a3c_core.models import DenseModel, Model
+from a3c_core.games.base import Game
+from a3c_core.models.base import Model
+from a3c_core.registry import Registry
 from a3c_core.tf import allow_onednn
 
-EngineName = Literal["compiled", "tensorflow", "report"]
-_COMPILED_GAME = EnvironmentConfig().id
+ENGINES = Registry(
+    "engine",
+    {
+        "compiled": "a3c_core.engines.compiled:CompiledEngine",
+        "tensorflow": "a3c_core.engines.tensorflow:TensorFlowEngine",
+        "report": "a3c_core.engines.report:ReportEngine",
+    },
+)
 
 
-def why_not_compiled(model: Model, environment: EnvironmentConfig) -> str | None:
-    """Return what keeps the compiled engine from running a model on an environment, or None if nothing does."""
-    if model != DenseModel():
-        return "it runs the model 'dense' with 8 inputs, 128 units and 2 actions only"
-    if environment.id != _COMPILED_GAME or environment.observation != "report":
-        return f"it plays {_COMPILED_GAME} with observation 'report' only"
-    return None
+def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
+    """Return what keeps the engine called `name` from computing these parts, or None if nothing does."""
+    reason = ENGINES.get(name).why_not(game, model, algorithm)
+    return None if reason is None else f"{name} can't run this: {reason}"
 
 
-def make_engine(name: EngineName, model: Model, environment: EnvironmentConfig, learner: LearnerConfig) -> Engine:
-    """Return the engine called `name`, or say why it can't run this model and environment."""
-    if name == "compiled":
-        reason = why_not_compiled(model, environment)
-        if reason is not None:
-            raise ValueError(f"engine 'compiled' can't be used here: {reason}; engine 'tensorflow' runs every model")
-        from a3c_core.engines.compiled import CompiledEngine
-
-        return CompiledEngine(DenseModel(), environment, learner)
-    if not isinstance(model, DenseModel):
+def build_engine(name: str, game: Game, model: Model, algorithm: Algorithm) -> Engine:
+    """Return the engine called `name`, or say why it can't compute these parts."""
+    reason = why_not(name, game, model, algorithm)
+    if reason is not None:
+        raise ValueError(reason)
+    if model.onednn:
         allow_onednn()
-    if name == "tensorflow":
-        from a3c_core.engines.tensorflow import TensorFlowEngine
-
-        return TensorFlowEngine(model, environment, learner)
-    from a3c_core.engines.report import ReportEngine
-
-    return ReportEngine(model, environment, learner)
+    engine: Engine = ENGINES.get(name)(game, model, algorithm)
+    return engine

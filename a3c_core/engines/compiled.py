@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.algorithms.a3c import A3C, A3CSettings
+from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines import kernels
-from a3c_core.engines.base import OneAfterAnother, Rollout, Trajectory
-from a3c_core.envs import flappy
-from a3c_core.models import DenseModel
-from a3c_core.parameters import Vector
+from a3c_core.engines.base import OneAfterAnother, Rollout
+from a3c_core.games import flappy
+from a3c_core.games.base import FLAPPY_BIRD, EnvironmentConfig, Game
+from a3c_core.models.base import Model
+from a3c_core.models.dense import DenseModel
+from a3c_core.models.parameters import Vector
 from a3c_core.streams import stream_words
 
 _SAMPLED = 64  # one in so many rollouts is measured
@@ -48,23 +51,33 @@ class CompiledFlappy:
 class CompiledEngine(OneAfterAnother):
     """Numba kernels over buffers that are reused from rollout to rollout."""
 
-    def __init__(self, model: DenseModel, environment: EnvironmentConfig, learner: LearnerConfig):
+    def __init__(self, game: Game, model: Model, algorithm: A3C):
         self.model = model
-        self._environment = environment
-        self._steps_at_once = environment.max_episode_steps
-        if learner.update_every == "t_max" and learner.t_max is not None:
-            self._steps_at_once = min(self._steps_at_once, learner.t_max)
+        self._environment = environment = game.config
+        self._steps_at_once = min(
+            environment.max_episode_steps, algorithm.steps_at_once or environment.max_episode_steps
+        )
         self._buffers = kernels.new_buffers(self._steps_at_once)
-        self._settings = _settings(environment, learner)
+        self._settings = _settings(environment, algorithm.settings)
         self.sample_times = False
         self.play_share = 0.5
         self._rollouts = 0
         self._sampled_s = np.zeros(2)  # playing, differentiating
 
+    @classmethod
+    def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
+        if type(algorithm) is not A3C:
+            return "it computes the algorithm a3c only"
+        if game.config.id != FLAPPY_BIRD or game.config.observation != "report":
+            return f"it plays {FLAPPY_BIRD} with observation 'report' only"
+        if model != DenseModel():
+            return "it runs the model 'dense' with 8 inputs, 128 units and 2 actions only"
+        return None
+
     def new_environment(self) -> CompiledFlappy:
         return CompiledFlappy(self._environment.seeding)
 
-    def rollout(self, parameters: Vector, environment: CompiledFlappy) -> Rollout:
+    def rollout(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Rollout:
         gradient = np.empty_like(parameters)
         self._rollouts += 1
         sampled = self.sample_times and self._rollouts % _SAMPLED == 1
@@ -95,7 +108,7 @@ class CompiledEngine(OneAfterAnother):
         self.play_share = float(self._sampled_s[0] / self._sampled_s.sum())
         return steps, died, float(buffers.rewards[:steps].sum(dtype=np.float64)), loss, entropy
 
-    def play(self, parameters: Vector, environment: CompiledFlappy) -> Trajectory:
+    def play(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Trajectory:
         buffers = self._buffers
         steps, died = kernels.play(
             parameters,
@@ -135,7 +148,7 @@ class CompiledEngine(OneAfterAnother):
         return not died and bool(environment.episode_steps[0] >= self._environment.max_episode_steps)
 
 
-def _settings(environment: EnvironmentConfig, learner: LearnerConfig) -> kernels.Settings:
+def _settings(environment: EnvironmentConfig, learner: A3CSettings) -> kernels.Settings:
     reward = flappy.REWARDS[environment.reward]
     return kernels.Settings(
         gamma=np.float32(learner.gamma),

@@ -1,8 +1,8 @@
 """The `report` engine: the report's naive way, kept as the baseline of every speed claim.
 
 Eager TensorFlow, one Keras call for every single step, and one gradient tape over the whole episode. Only the
-report's two mistakes are mended (see `a3c_core.returns`), so that its gradients can be compared with those of the
-other engines.
+report's two mistakes are mended (see `a3c_core.algorithms.returns`), so that its gradients can be compared with those
+of the other engines.
 """
 
 import time
@@ -11,48 +11,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines.base import OneAfterAnother, Rollout, Trajectory, rollout_of
-from a3c_core.engines.stepwise import GymEnvironment, play_steps, targets_of
-from a3c_core.engines.tensorflow import a3c_losses, logits_network, tf
-from a3c_core.models import Model
-from a3c_core.parameters import Vector
+from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.engines.base import OneAfterAnother, Rollout, rollout_of
+from a3c_core.engines.stepwise import play_steps
+from a3c_core.games.base import Environment, Game
+from a3c_core.models.base import Model, Outputs, heads_network
+from a3c_core.models.parameters import Vector
+from a3c_core.tf import import_tensorflow
 
 
 class ReportEngine(OneAfterAnother):
     """A Keras call a step, eagerly."""
 
-    def __init__(self, model: Model, environment: EnvironmentConfig, learner: LearnerConfig):
+    def __init__(self, game: Game, model: Model, algorithm: Algorithm):
         self.model = model
-        self._environment = environment
-        self._learner = learner
+        self._game, self._algorithm = game, algorithm
         self.sample_times, self.play_share = False, 0.5
-        self._steps_at_once = learner.t_max if learner.update_every == "t_max" else None
-        self._network = logits_network(model.build())
-        self._outputs: list[tuple[Any, Any]] = []  # (logits [actions], value []) of each step since they were cleared
+        self._tf = import_tensorflow()
+        self._network = heads_network(model)
+        self._outputs: list[list[Any]] = []  # [1, size] of each head, for each step since they were cleared
 
-    def new_environment(self) -> GymEnvironment:
-        return GymEnvironment(self._environment)
+    @classmethod
+    def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
+        return None
 
-    def rollout(self, parameters: Vector, environment: GymEnvironment) -> Rollout:
+    def new_environment(self) -> Environment:
+        environment: Environment = self._game.new_environment()
+        return environment
+
+    def rollout(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Rollout:
         began = time.perf_counter()
-        with tf.GradientTape() as tape:
-            trajectory = self.play(parameters, environment)
+        with self._tf.GradientTape() as tape:
+            trajectory = self.play(parameters, environment, progress)
             played = time.perf_counter()
             loss, entropy = self._loss(trajectory)
         gradient = self._flat_gradient(tape, loss)
         self.play_share = (played - began) / (time.perf_counter() - began)
         return rollout_of(trajectory, environment.score, gradient, float(loss), float(entropy))
 
-    def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
+    def play(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Trajectory:
         self._load(parameters)
-        return play_steps(self._policy, environment, self._steps_at_once)
+        return play_steps(self._forward, self._algorithm, environment, progress)
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         self._load(parameters)
-        with tf.GradientTape() as tape:
+        with self._tf.GradientTape() as tape:
             for observation in trajectory.observations:
-                self._policy(observation)
+                self._forward(observation)
             loss, entropy = self._loss(trajectory)
         return self._flat_gradient(tape, loss), float(loss), float(entropy)
 
@@ -60,16 +65,17 @@ class ReportEngine(OneAfterAnother):
         self._network.set_weights(list(self.model.spec.views(parameters).values()))
         self._outputs.clear()
 
-    def _policy(self, observation: NDArray[Any]) -> tuple[NDArray[np.float32], float]:
-        logits, value = self._network(tf.convert_to_tensor(observation[None]))
-        self._outputs.append((logits[0], value[0, 0]))
-        return tf.nn.softmax(logits[0]).numpy(), float(value[0, 0])
+    def _forward(self, observation: NDArray[Any]) -> Outputs:
+        outputs = self._tf.nest.flatten(self._network(self._tf.convert_to_tensor(observation[None])))
+        self._outputs.append(outputs)
+        return tuple(output[0].numpy() for output in outputs)
 
     def _loss(self, trajectory: Trajectory) -> tuple[Any, Any]:
-        outputs = self._outputs[: trajectory.env_steps]  # a bootstrap may have asked the policy once more
-        logits, values = (tf.stack(column) for column in zip(*outputs, strict=True))
-        returns = targets_of(trajectory, self._learner)
-        losses, entropies = a3c_losses(logits, values, trajectory.actions.astype(np.int32), returns, self._learner)
+        tf = self._tf
+        outputs = self._outputs[: trajectory.env_steps]  # a bootstrap may have asked the network once more
+        heads = tuple(tf.concat(column, axis=0) for column in zip(*outputs, strict=True))
+        actions, targets = trajectory.actions.astype(np.int32), self._algorithm.targets(trajectory)
+        losses, entropies = self._algorithm.losses(heads, actions, targets)
         return tf.reduce_sum(losses), tf.reduce_mean(entropies)
 
     def _flat_gradient(self, tape: Any, loss: Any) -> Vector:

@@ -1,4 +1,4 @@
-"""The `tensorflow` engine: the reference for every Keras model and environment, one graph call per gradient."""
+"""The `tensorflow` engine: the reference for every algorithm, Keras model and game, one graph call per gradient."""
 
 import time
 from collections.abc import Sequence
@@ -7,56 +7,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.config import EnvironmentConfig, LearnerConfig
-from a3c_core.engines.base import Play, Rollout, Trajectory, play_of, rollout_of
-from a3c_core.engines.stepwise import GymEnvironment, play_steps, play_together, targets_of
-from a3c_core.models import Model, Policy
-from a3c_core.parameters import Vector
+from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.engines.base import Play, Rollout, play_of, rollout_of
+from a3c_core.engines.stepwise import play_steps, play_together
+from a3c_core.games.base import Environment, Game
+from a3c_core.models.base import Forward, Model, Outputs, heads_network
+from a3c_core.models.parameters import Vector
 from a3c_core.tf import import_tensorflow
-
-tf = import_tensorflow()
 
 
 class TensorFlowEngine:
     """Acts through NumPy where the model allows it, else through one graph call; differentiates in TensorFlow."""
 
-    def __init__(self, model: Model, environment: EnvironmentConfig, learner: LearnerConfig):
+    def __init__(self, game: Game, model: Model, algorithm: Algorithm):
         self.model = model
-        self._environment = environment
-        self._learner = learner
+        self._game, self._algorithm = game, algorithm
         self.sample_times, self.play_share = False, 0.5
-        self._steps_at_once = learner.t_max if learner.update_every == "t_max" else None
-        self._network = logits_network(model.build())
+        self._tf = tf = import_tensorflow()
+        self._network = heads_network(model)
         self._variables = self._network.trainable_variables
         flat = tf.TensorSpec([None], tf.float32)
-        observations = tf.TensorSpec([None, *model.observation_shape], self._network.inputs[0].dtype)
-        actions, returns = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
+        observations = tf.TensorSpec([None, *game.spaces.observation_shape], self._network.inputs[0].dtype)
+        actions, targets = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
         self._load = tf.function(self._load_graph, [flat], autograph=False)
         self._act = tf.function(self._act_graph, [observations], autograph=False)
-        self._gradient = tf.function(self._gradient_graph, [observations, actions, returns], autograph=False)
+        self._gradient = tf.function(self._gradient_graph, [observations, actions, targets], autograph=False)
 
-    def new_environment(self) -> GymEnvironment:
-        return GymEnvironment(self._environment)
+    @classmethod
+    def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
+        return None
 
-    def rollout(self, parameters: Vector, environment: GymEnvironment) -> Rollout:
+    def new_environment(self) -> Environment:
+        environment: Environment = self._game.new_environment()
+        return environment
+
+    def rollout(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Rollout:
         began = time.perf_counter()
-        trajectory = self.play(parameters, environment)
+        trajectory = self.play(parameters, environment, progress)
         played = time.perf_counter()
         rollout = rollout_of(trajectory, environment.score, *self.gradient(parameters, trajectory))
         self.play_share = (played - began) / (time.perf_counter() - began)
         return rollout
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[GymEnvironment]
+        self, parameters: Vector, environments: Sequence[Environment], progress: float = 0.0
     ) -> tuple[Vector, Sequence[Play]]:
         """Act for all agents in one call a step, and differentiate all that they played in one call."""
         began = time.perf_counter()
-        trajectories = self.play_together(parameters, environments)
+        trajectories = self.play_together(parameters, environments, progress)
         played = time.perf_counter()
         gradient, losses, entropies = self._gradient(
             np.concatenate([trajectory.observations for trajectory in trajectories]),
             np.concatenate([trajectory.actions for trajectory in trajectories]).astype(np.int32),
-            np.concatenate([targets_of(trajectory, self._learner) for trajectory in trajectories]),
+            np.concatenate([self._algorithm.targets(trajectory) for trajectory in trajectories]),
         )
         ends = np.cumsum([trajectory.env_steps for trajectory in trajectories])[:-1]
         parts = zip(np.split(losses.numpy(), ends), np.split(entropies.numpy(), ends), strict=True)
@@ -67,81 +70,46 @@ class TensorFlowEngine:
         self.play_share = (played - began) / (time.perf_counter() - began)
         return gradient.numpy(), plays
 
-    def play(self, parameters: Vector, environment: GymEnvironment) -> Trajectory:
-        return play_steps(self.policy(parameters), environment, self._steps_at_once)
+    def play(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Trajectory:
+        return play_steps(self.forward(parameters), self._algorithm, environment, progress)
 
-    def play_together(self, parameters: Vector, environments: Sequence[GymEnvironment]) -> list[Trajectory]:
+    def play_together(
+        self, parameters: Vector, environments: Sequence[Environment], progress: float = 0.0
+    ) -> list[Trajectory]:
         """Let several agents play side by side, with one call for all of them a step."""
         self._load(parameters)
-        return play_together(self._act_on, environments, self._steps_at_once)
+        return play_together(self._forward, self._algorithm, environments, progress)
 
-    def policy(self, parameters: Vector) -> Policy:
-        """Return the policy as a function of one observation, good until the engine is given other parameters."""
-        return self.model.numpy_policy(parameters) or self._keras_policy(parameters)
+    def forward(self, parameters: Vector) -> Forward:
+        """Return the network as a function of one observation, good until the engine is given other parameters."""
+        return self.model.numpy_forward(parameters) or self._keras_forward(parameters)
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         self._load(parameters)
-        returns = targets_of(trajectory, self._learner)
         gradient, losses, entropies = self._gradient(
-            trajectory.observations, trajectory.actions.astype(np.int32), returns
+            trajectory.observations, trajectory.actions.astype(np.int32), self._algorithm.targets(trajectory)
         )
         return gradient.numpy(), float(losses.numpy().sum()), float(entropies.numpy().mean())
 
-    def _keras_policy(self, parameters: Vector) -> Policy:
+    def _keras_forward(self, parameters: Vector) -> Forward:
         self._load(parameters)
+        return lambda observation: tuple(output[0] for output in self._forward(observation[None]))
 
-        def policy(observation: NDArray[Any]) -> tuple[NDArray[np.float32], float]:
-            policies, values = self._act_on(observation[None])
-            return policies[0], float(values[0])
-
-        return policy
-
-    def _act_on(self, observations: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return (policies [B, actions], values [B]) of the parameters that were loaded last."""
-        policies, values = self._act(observations)
-        return policies.numpy(), values.numpy()
+    def _forward(self, observations: NDArray[Any]) -> Outputs:
+        """Return the outputs, [B, size] of each head, of the parameters that were loaded last."""
+        return tuple(output.numpy() for output in self._act(observations))
 
     def _load_graph(self, flat: Any) -> None:
         for variable, place in zip(self._variables, self.model.spec.slices.values(), strict=True):
-            variable.assign(tf.reshape(flat[place], variable.shape))
+            variable.assign(self._tf.reshape(flat[place], variable.shape))
 
-    def _act_graph(self, observations: Any) -> tuple[Any, Any]:
-        policy_logits, values = self._network(observations)
-        return tf.nn.softmax(policy_logits), values[:, 0]
+    def _act_graph(self, observations: Any) -> list[Any]:
+        return self._tf.nest.flatten(self._network(observations))  # of one head, Keras gives no list
 
-    def _gradient_graph(self, observations: Any, actions: Any, returns: Any) -> tuple[Any, Any, Any]:
+    def _gradient_graph(self, observations: Any, actions: Any, targets: Any) -> tuple[Any, Any, Any]:
+        tf = self._tf
         with tf.GradientTape() as tape:
-            policy_logits, values = self._network(observations)
-            losses, entropies = a3c_losses(policy_logits, values[:, 0], actions, returns, self._learner)
+            losses, entropies = self._algorithm.losses(tuple(self._act_graph(observations)), actions, targets)
             loss = tf.reduce_sum(losses)
         gradients = tape.gradient(loss, self._variables)
         return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0), losses, entropies
-
-
-def a3c_losses(policy_logits: Any, values: Any, actions: Any, returns: Any, learner: LearnerConfig) -> tuple[Any, Any]:
-    """Return (losses [T], entropies [T]), given logits [T, actions] and values, returns [T].
-
-    loss = -log policy(action) * advantage + value_coefficient * value loss - entropy_coefficient * entropy,
-    where the advantage, returns - values, is a constant for the policy, and the value loss is half the squared error
-    or Huber's.
-    """
-    log_policy = tf.nn.log_softmax(policy_logits)  # [T, actions]
-    log_chosen = tf.gather(log_policy, actions, batch_dims=1)  # [T]
-    entropies = -tf.reduce_sum(tf.exp(log_policy) * log_policy, axis=1)  # [T]
-    errors = returns - values
-    sizes = tf.abs(errors)
-    squared = 0.5 * tf.square(errors)
-    value_losses = tf.where(sizes > 1.0, sizes - 0.5, squared) if learner.value_loss == "huber" else squared
-    losses = (
-        -log_chosen * tf.stop_gradient(errors)
-        + learner.value_coefficient * value_losses
-        - learner.entropy_coefficient * entropies
-    )
-    return losses, entropies
-
-
-def logits_network(model: Any) -> Any:
-    """Return `model` up to its logits: their logarithmic softmax is exact where that of probabilities is -inf."""
-    import keras
-
-    return keras.Model(model.inputs, [model.get_layer("policy_logits").output, model.get_layer("value").output])

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from a3c_core.learners.optimizers import UpdateResult
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 
 
 class Learner(Protocol):

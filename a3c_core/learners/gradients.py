@@ -2,8 +2,8 @@
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
-from a3c_core.models import MODELS
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
+from a3c_core.parts import parts_of
 
 
 class GradientLearner:
@@ -33,7 +33,7 @@ class GradientLearner:
 
 def new_learner(config: RunConfig) -> GradientLearner:
     """Return a learner with the run's initial parameters."""
-    parameters = MODELS[config.model]().initial_parameters(config.seed)
+    parameters = parts_of(config).model.initial_parameters(config.seed)
     return GradientLearner(parameters, new_optimizer(config, parameters.size))
 
 

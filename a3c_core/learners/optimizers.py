@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.jit import exact, fast
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 
 OptimizerName = Literal["adam", "rmsprop", "sgd"]
 

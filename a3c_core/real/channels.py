@@ -17,7 +17,7 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import new_optimizer
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import (
     ACCEPTED,
     AT_ONCE,

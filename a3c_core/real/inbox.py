@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Crew
 from a3c_core.real.shared_memory import ACCEPTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
 from a3c_core.worker import Episode

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.real.ray_cluster import NoCluster, connected
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
 from a3c_core.tf import limit_gpus
@@ -49,14 +49,14 @@ class RayWorker:
         """Say that this worker is up."""
         return Reply(self._worker.next_episode, self._worker.in_episode)
 
-    def work(self, parameters: Vector, granted: int, now_s: float) -> Reply:
+    def work(self, parameters: Vector, granted: int, now_s: float, progress: float) -> Reply:
         """Play on; `granted`: number of episodes below which all may begin, `now_s`: on the master's clock."""
         from a3c_core.real.worker_main import await_game
 
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s
         parameters = parameters.copy()  # compiled code takes an array that can't be written for another type
-        done = self._worker.work(parameters, granted - self._worker.next_episode, now_s)
+        done = self._worker.work(parameters, granted - self._worker.next_episode, now_s, progress)
         worked_s = time.monotonic() - began_s
         await_game(done.env_steps * self._config.environment.wait_s)
         self._rested_since_s = time.monotonic()
@@ -131,7 +131,8 @@ class RayCrew:
         else:
             granted = hand.next_episode if row["stop"] else int(row["granted"])
             version, parameters = self._latest()
-            self._expect(hand, hand.actor.work.remote(parameters, granted, time.monotonic()), version)
+            progress = float(self._arrays.desk["progress"][0])
+            self._expect(hand, hand.actor.work.remote(parameters, granted, time.monotonic(), progress), version)
 
     def lost(self) -> Iterator[tuple[int, str]]:
         limit_s = self._config.worker_limit_s

@@ -16,7 +16,7 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.real.inbox import Desk
 from a3c_core.real.pool import Crew, LocalCrew
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, Layout, Message, SharedBlock
@@ -174,6 +174,7 @@ class RealRuntime:
         dealt, self._dealt = self._dealt, []
         for one in dealt:
             self._write_up(one)
+        self._arrays.desk["progress"] = self.log.episodes / self.config.episodes
         if self._hogwild:
             self.master.parameters[:] = self._arrays.parameters[0]
             self.master.optimizer.slots[:] = self._arrays.slots

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.worker import Episode
 
 
@@ -60,6 +60,7 @@ DESK = np.dtype(  # the master's own place
     [
         ("room", "i8"),  # gradients that the queue still takes, by the master's last look
         ("asleep", "i8"),  # wants to be woken; whoever rings may clear it
+        ("progress", "f8"),  # share of the run's episodes that are recorded
     ]
 )
 

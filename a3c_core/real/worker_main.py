@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.config import RunConfig
-from a3c_core.engines import Engine, make_engine
-from a3c_core.models import MODELS
+from a3c_core.engines.base import Engine
+from a3c_core.parts import make_engine
 from a3c_core.real.channels import HogwildLine, QueueLine, SharedLine, Stopped
 from a3c_core.real.shared_memory import SharedArrays, attach
 from a3c_core.tf import limit_gpus
@@ -40,7 +40,7 @@ def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any,
 
 def new_worker(config: RunConfig, lane: int, episode: int) -> tuple[Worker, Engine]:
     """Return the worker of a lane, which goes on with its episode number `episode`, and its engine."""
-    engine = make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+    engine = make_engine(config)
     engine.sample_times = True
     return Worker(lane, config.seed, engine, episode, config.agents_per_worker), engine
 
@@ -51,14 +51,14 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
     line = _line(config, lane, arrays, ends)
     line.announce()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
-    began_cpu_s = cpu_clock()
+    began_cpu_s, progress = cpu_clock(), arrays.desk["progress"]
     try:
         while True:
             may_begin = line.may_begin(worker.next_episode, worker.in_episode)
             started_s = time.monotonic()
             version, parameters = line.pull()
             began_s = time.monotonic()
-            work = worker.work(parameters, may_begin, started_s)
+            work = worker.work(parameters, may_begin, started_s, float(progress[0]))
             worked_s = time.monotonic() - began_s
             await_game(work.env_steps * config.environment.wait_s)
             _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)

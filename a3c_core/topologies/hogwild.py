@@ -7,7 +7,7 @@ worker; others may pull, and update, in the meantime.
 from typing import Any
 
 from a3c_core.episode_log import Parcel
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
 
 APPLIED = "applied"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from a3c_core.episode_log import Parcel
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from

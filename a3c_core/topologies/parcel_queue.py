@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 
 _BLOCK = 256  # gradients per block
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from a3c_core.episode_log import Parcel
-from a3c_core.parameters import Vector
+from a3c_core.models.parameters import Vector
 from a3c_core.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
@@ -93,7 +93,8 @@ class WorkerTopology(Topology):
             self._remove(slot)
             return
         loaded = self.pull(slot)
-        work = slot.worker.work(slot.held.parameters, may_begin, self.timeline.now_s)
+        progress = totals.episodes_begun / self.config.episodes
+        work = slot.worker.work(slot.held.parameters, may_begin, self.timeline.now_s, progress)
         slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes)
         slot.gradient = work.gradient
         totals.episodes_begun += work.began

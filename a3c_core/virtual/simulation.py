@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from a3c_core.config import RunConfig
-from a3c_core.engines import Engine, make_engine
+from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
 from a3c_core.learners.base import Learner
-from a3c_core.models import MODELS
+from a3c_core.parts import make_engine
 from a3c_core.records import EpisodeRecord
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
@@ -39,7 +39,7 @@ class Simulation:
         self.config, self.profile, self.learner = config, profile, learner
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
         self._timeline = Timeline(profile, config.seed)
-        engine = engine or make_engine(config.engine, MODELS[config.model](), config.environment, config.learner)
+        engine = engine or make_engine(config)
         parts = config, profile, engine, learner, self._timeline, self.log
         self.topology: Topology = TOPOLOGIES.get(config.topology)(*parts)
         self._restored = False

@@ -13,6 +13,7 @@ import inspect
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,17 +25,18 @@ from typing import Any
 import h5py
 import numpy as np
 
-from a3c_core.models import MODELS, Model
-from a3c_core.parameters import Vector
+from a3c_core.models import base, remake_model
+from a3c_core.models.base import Model
+from a3c_core.models.parameters import Vector
 from a3c_core.tf import import_tensorflow
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _WEIGHTS = "model.weights.h5"  # Keras's name for it inside a .keras file
 _TIME_LIMIT_S = 600  # for making a template; importing TensorFlow from a cold network disk can take minutes
 
 
 def contents(model_name: str, model: Model, parameters: Vector) -> bytes:
-    """Return the bytes of a `.keras` file that holds `model` (MODELS[model_name]) with `parameters`."""
+    """Return the bytes of a `.keras` file that holds `model`, called `model_name`, with `parameters`."""
     model.spec.views(parameters)  # refuses a vector of another size
     filled = io.BytesIO()
     with zipfile.ZipFile(template(model_name, model)) as source, zipfile.ZipFile(filled, "w") as target:
@@ -47,9 +49,10 @@ def contents(model_name: str, model: Model, parameters: Vector) -> bytes:
 def template(model_name: str, model: Model) -> Path:
     """Return the path of the model's template, made now if this machine has none yet, which takes some seconds."""
     settings = model_settings(model)
-    source = Path(inspect.getfile(type(model))).read_text(encoding="utf-8")
-    key = json.dumps([settings, importlib.metadata.version("keras"), source])
-    name = f"{model_name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.keras"
+    shapes = list(model.spec.shapes.values())
+    key = json.dumps([settings, shapes, importlib.metadata.version("keras"), _sources(model)])
+    words = re.sub(r"\W+", "-", model_name)
+    name = f"{words}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.keras"
     for folder in _cache_folders():
         path = folder / name
         if path.exists():
@@ -67,7 +70,7 @@ def model_settings(model: Model) -> dict[str, Any]:
 
 def make_template(path: Path, model_name: str, settings: dict[str, Any]) -> None:
     """Write the template, whole or not at all. This imports Keras, so call it in a process of its own."""
-    model = MODELS[model_name](**as_arguments(settings))
+    model = remake_model(model_name, settings)
     import_tensorflow()
     network = model.build()
     places = np.arange(model.spec.size, dtype=np.float32)  # exact up to 2**24 parameters
@@ -77,15 +80,17 @@ def make_template(path: Path, model_name: str, settings: dict[str, Any]) -> None
     partial.replace(path)
 
 
-def as_arguments(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that have been through JSON as a constructor takes them: with tuples for lists."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+def _sources(model: Model) -> list[str]:
+    """Return the text of the modules that say what the model's file looks like."""
+    own = getattr(model, "reference", "").partition(":")[0]
+    modules = [sys.modules[type(model).__module__], base, *([sys.modules[own]] if own else [])]
+    return [inspect.getsource(module) for module in modules]
 
 
 def _run_maker(path: Path, model_name: str, settings: dict[str, Any]) -> None:
     search_path = os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": search_path, "CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow"}
-    command = [sys.executable, "-m", "a3c_core.keras_file", str(path), model_name, json.dumps(settings)]
+    command = [sys.executable, "-m", "a3c_core.models.keras_file", str(path), model_name, json.dumps(settings)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIME_LIMIT_S, check=False)
     if done.returncode != 0:
         last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]

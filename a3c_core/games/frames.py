@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from a3c_core.envs import flappy
-from a3c_core.envs.flappy import BIRD_HEIGHT, BIRD_LEFT, BIRD_RIGHT, HEIGHT, PIPE_GAP, PIPE_WIDTH, PIPES, WIDTH
+from a3c_core.games import flappy
+from a3c_core.games.flappy import BIRD_HEIGHT, BIRD_LEFT, BIRD_RIGHT, HEIGHT, PIPE_GAP, PIPE_WIDTH, PIPES, WIDTH
 from a3c_core.jit import exact
 
 SIDE, STACK = 84, 4  # pixels; frames in one observation

@@ -1,4 +1,4 @@
-"""Keras's `GlorotUniform(seed)` to the last bit, without importing TensorFlow.
+"""What parameters start from: functions of (shape, seed). Keras's `GlorotUniform` to the last bit, without TensorFlow.
 
 Runs of the compiled engine start from the very numbers that Keras would draw, but need not pay TensorFlow's four
 seconds and 700 MB for them. The generator is Philox4x32-10 (Salmon et al. 2011) with TensorFlow's key schedule; a
@@ -6,15 +6,23 @@ test holds it to Keras.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
+Initialiser = Callable[[tuple[int, ...], int], NDArray[np.float32]]
 
 _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
 _KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
 _SCRAMBLING_KEY = np.array([0x3EC8F720, 0x02461E29], np.uint64)  # TensorFlow's, for turning a seed into a key
 _LOW = np.uint64(0xFFFFFFFF)
 _SEEDS = 2**31 - 2  # Keras takes a seed modulo this
+
+
+def zeros(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
+    """Return zeros, whatever the seed."""
+    return np.zeros(shape, np.float32)
 
 
 def glorot_uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ that looks at pictures (`frames`, `render`) should be the only one in its proces
 
 import contextlib
 import copy
+import functools
 import importlib
 import io
 import os
@@ -15,9 +16,11 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.envs import PLE_GAMES, flappy, frames
-from a3c_core.envs.gym import METADATA, OBSERVATIONS, RENDER_MODES
-from a3c_core.envs.options import MAX_EPISODE_STEPS, read_action, require_choice, require_positive
+from a3c_core.games import PLE_GAMES, flappy, frames
+from a3c_core.games.base import EnvironmentConfig, Score, Spaces
+from a3c_core.games.environment import GymEnvironment, Replayed
+from a3c_core.games.flappy_env import METADATA, OBSERVATIONS, RENDER_MODES, FlappyGame
+from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 
 # Parts of a state that vary in length: (items kept of each list, numbers per item). Missing items read ABSENT.
 LISTS = {"snake_body": (32, 1), "snake_body_pos": (32, 2), "creep_dist": (3, 1), "creep_pos": (3, 2)}
@@ -176,3 +179,45 @@ class LegacyRandom(np.random.RandomState):
 
     def random_integers(self, low: int, high: int) -> int:  # type: ignore[override]
         return self.randint(low, high + 1)
+
+
+class PleGame:
+    """A game of PLE to learn. With `seeding: episode` it is built anew for each episode, from that episode's seed."""
+
+    def __init__(self, config: EnvironmentConfig):
+        self.config = config
+        self._name = gymnasium.spec(config.id).kwargs["game"]
+
+    def why_not(self) -> str | None:
+        try:
+            self.spaces  # noqa: B018  asking builds the game once
+        except (gymnasium.error.DependencyNotInstalled, ValueError) as error:
+            return str(error)
+        return None
+
+    def why_not_saved(self) -> str | None:
+        if self.config.seeding == "ple":
+            return f"{self.config.id} with seeding: ple goes on with one stream for ever, which can't be saved"
+        return None
+
+    @functools.cached_property
+    def spaces(self) -> Spaces:
+        env = self.make(None)
+        space = env.observation_space
+        return Spaces(space.shape, str(space.dtype), int(env.action_space.n))
+
+    @property
+    def score(self) -> Score:
+        return FlappyGame.score if self._name == "FlappyBird" else Score("score")
+
+    def new_environment(self, render_mode: str | None = None) -> GymEnvironment:
+        return GymEnvironment(self, render_mode)
+
+    def make(self, render_mode: str | None) -> Any:
+        config = self.config
+        env = PleEnv(self._name, config.observation, config.reward, config.max_episode_steps, render_mode)
+        return env if config.seeding == "ple" else Replayed(env)
+
+    def reset(self, env: Any, words: NDArray[np.uint64]) -> NDArray[Any]:
+        one_stream = self.config.seeding == "ple"
+        return env.reset()[0] if one_stream else env.reset(seed=int(words[0] >> np.uint64(33)))[0]

@@ -10,8 +10,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.envs.flappy import BIRD_HEIGHT, BIRD_LEFT, BIRD_WIDTH, HEIGHT, PIPE_GAP, PIPE_SPEED, PIPE_WIDTH, WIDTH
-from a3c_core.envs.frames import BIRD_RGB, GROUND_RGB, GROUND_ROW, PIPE_RGB, SKY_RGB
+from a3c_core.games.flappy import BIRD_HEIGHT, BIRD_LEFT, BIRD_WIDTH, HEIGHT, PIPE_GAP, PIPE_SPEED, PIPE_WIDTH, WIDTH
+from a3c_core.games.frames import BIRD_RGB, GROUND_RGB, GROUND_ROW, PIPE_RGB, SKY_RGB
 
 os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"  # read while pygame is imported
 import pygame

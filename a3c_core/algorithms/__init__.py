@@ -1,0 +1,18 @@
+"""The algorithms by name. One is added by writing a class with the members of `base.Algorithm` and naming it here."""
+
+from a3c_core.algorithms.base import Algorithm, LearnerSettings
+from a3c_core.registry import Registry
+
+ALGORITHMS = Registry("algorithm", {"a3c": "a3c_core.algorithms.a3c:A3C"})
+
+
+def settings_of(name: str) -> type[LearnerSettings]:
+    """Return the class of an algorithm's settings, the section `learner:` of a run."""
+    settings: type[LearnerSettings] = ALGORITHMS.get(name).Settings
+    return settings
+
+
+def make_algorithm(name: str, settings: LearnerSettings) -> Algorithm:
+    """Return the algorithm called `name`."""
+    algorithm: Algorithm = ALGORITHMS.get(name)(settings)
+    return algorithm

@@ -1,0 +1,73 @@
+"""What an algorithm is: how to act on a network's outputs, and how experience becomes a loss."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from a3c_core.learners.optimizers import OptimizerName
+from a3c_core.models.base import Heads, Outputs
+from a3c_core.section import Section
+
+
+class LearnerSettings(Section):
+    """What every algorithm has: how a gradient changes the parameters."""
+
+    optimizer: OptimizerName = "adam"
+    learning_rate: float = Field(1e-4, gt=0)
+    anneal: bool = Field(False, description="learning rate falls linearly to 0 over the run's episodes")
+    clip_norm: float | None = Field(None, gt=0, description="largest global norm of a gradient; null: no limit")
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A stretch of play: a whole episode, or a piece of one."""
+
+    observations: NDArray[Any]  # [T, ...]
+    actions: NDArray[Any]  # [T], whole numbers
+    rewards: NDArray[np.float32]  # [T]
+    values: NDArray[np.float32]  # [T], the network's estimates while playing
+    bootstrap_value: float  # its estimate of the state after the last step; 0 if that was the end
+    terminated: bool  # the game ended
+    truncated: bool  # the time limit ended the episode
+
+    @property
+    def env_steps(self) -> int:
+        return len(self.actions)
+
+
+class Algorithm(Protocol):
+    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's."""
+
+    Settings: ClassVar[type[LearnerSettings]]  # the section `learner:` of a run
+    hands_over: ClassVar[Literal["gradient"]]  # what a worker gives the master
+
+    @property
+    def steps_at_once(self) -> int | None:
+        """Env steps that a worker plays for one gradient; None: a whole episode."""
+        ...
+
+    def heads(self, actions: int) -> Heads:
+        """Return the outputs that the network needs; the first has one number per action, more meaning better."""
+        ...
+
+    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: float) -> int:
+        """Return the action to take, given the network's outputs, [size] each, for one observation.
+
+        Chance comes from `stream` alone (see `streams.uniform`); `progress` is the share of the run that is done.
+        """
+        ...
+
+    def value(self, outputs: Outputs) -> float:
+        """Return how good the outputs, [size] each, say that a state is: what cut-off returns go on with."""
+        ...
+
+    def targets(self, trajectory: Trajectory) -> NDArray[np.float32]:
+        """Return float32 [T]: what the losses measure the outputs against."""
+        ...
+
+    def losses(self, outputs: tuple[Any, ...], actions: Any, targets: Any) -> tuple[Any, Any]:
+        """Return (losses [T], the policy's entropies [T]) as tensors, given outputs [T, size], actions, targets [T]."""
+        ...

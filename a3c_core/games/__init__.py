@@ -1,0 +1,45 @@
+"""The games by name, registered with Gymnasium too; nothing of them is imported before one is made.
+
+A game is added by writing a class with the members of `base.Game` and naming it in GAMES. Any other id is taken for
+Gymnasium's.
+"""
+
+import gymnasium
+
+from a3c_core.games.base import FLAPPY_BIRD, EnvironmentConfig, Game, Score
+from a3c_core.registry import Registry, is_reference
+
+PLE_GAMES = ("Catcher", "FlappyBird", "Pixelcopter", "Pong", "PuckWorld", "Snake", "WaterWorld")  # those with a state
+
+GAMES = Registry(
+    "game",
+    {
+        FLAPPY_BIRD: "a3c_core.games.flappy_env:FlappyGame",
+        **{f"ple/{game}-v0": "a3c_core.games.ple:PleGame" for game in PLE_GAMES},
+    },
+    otherwise="a3c_core.games.gymnasium_game:GymnasiumGame",
+)
+
+gymnasium.register(id=FLAPPY_BIRD, entry_point="a3c_core.games.flappy_env:FlappyBirdEnv")
+for _game in PLE_GAMES:
+    gymnasium.register(id=f"ple/{_game}-v0", entry_point="a3c_core.games.ple:PleEnv", kwargs={"game": _game})
+
+
+def make_game(config: EnvironmentConfig) -> Game:
+    """Return the game that the settings name; whether it can be played is for its `why_not` to say."""
+    game: Game = GAMES.get(config.id)(config)
+    return game
+
+
+def score_of(environment_id: str) -> Score:
+    """Return what counts as score in a game: for who reads results. Never fails, and imports no module of others.
+
+    What an outsider's game says of its score is known here only once its module has been imported.
+    """
+    name = environment_id.rpartition(":")[2]
+    if is_reference(environment_id) or (name not in GAMES.names() and name not in gymnasium.registry):
+        return Score()
+    try:
+        return make_game(EnvironmentConfig(id=name)).score
+    except Exception:  # such as a game whose packages are not installed here
+        return Score()

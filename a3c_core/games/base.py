@@ -1,0 +1,95 @@
+"""What a game is: its settings, its spaces, what counts as score, and one worker's play of it. It knows no learning."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from a3c_core.section import Section
+
+FLAPPY_BIRD = "a3c_core/FlappyBird-v0"
+
+
+class EnvironmentConfig(Section):
+    """The game."""
+
+    id: str = Field(FLAPPY_BIRD, description="any Gymnasium environment with discrete actions; own ones: module:Id-v0")
+    observation: Literal["report", "raw", "frames"] = Field("report", description="of Flappy Bird and PLE's games")
+    reward: Literal["ple", "alive"] = Field("ple", description="of Flappy Bird and PLE's games")
+    max_episode_steps: int = Field(20_000, ge=1, description="env steps after which an episode is truncated")
+    seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
+    wait_s: float = Field(0.0, ge=0, description="seconds that the game waits per env step, without using a core")
+
+
+class Score(NamedTuple):
+    """What a game counts, and what the numbers mean."""
+
+    name: str = "return"
+    unit: str = "points"
+    learned_above: float | None = None  # a mean score below this at the end is no learning at all; None: not known
+    marks: tuple[float, ...] = ()  # scores whose first time is worth telling, rising
+    whole: bool = False  # whether scores are always whole numbers
+
+
+class Spaces(NamedTuple):
+    """What a game shows, and how many actions it takes."""
+
+    observation_shape: tuple[int, ...]
+    observation_dtype: str  # as NumPy calls it
+    actions: int
+
+    @property
+    def are_pictures(self) -> bool:
+        """Whether observations are [height, width, channels]."""
+        return len(self.observation_shape) == 3
+
+
+class Environment(Protocol):
+    """One worker's play: the game, the stream that its actions are drawn from, and what it is to act on next."""
+
+    stream: NDArray[np.uint64]  # [4]
+    observation: NDArray[Any]
+    score: float  # in this episode so far
+
+    def begin_episode(self, seed: int, worker: int, episode: int) -> None:
+        """Start the episode whose randomness belongs to (seed, worker, episode) alone."""
+        ...
+
+    def step(self, action: int) -> tuple[float, bool, bool]:
+        """Play `action`; return (reward, terminated, truncated)."""
+        ...
+
+    def get_state(self) -> NDArray[np.uint8]:
+        """Return everything that the rest of the episode depends on."""
+        ...
+
+    def set_state(self, state: NDArray[np.uint8]) -> None: ...
+
+
+Policy = Callable[[Environment], int]  # the action that it takes next
+
+
+class Game(Protocol):
+    """A game as its settings have it; made by calling its class with an EnvironmentConfig, which must be cheap."""
+
+    config: EnvironmentConfig
+
+    def why_not(self) -> str | None:
+        """Return what keeps this game from being played with these settings, or None if nothing does."""
+        ...
+
+    def why_not_saved(self) -> str | None:
+        """Return why an episode can't be saved and go on elsewhere, which virtual time needs, or None if it can."""
+        ...
+
+    @property
+    def spaces(self) -> Spaces: ...
+
+    @property
+    def score(self) -> Score: ...
+
+    def new_environment(self, render_mode: str | None = None) -> Any:
+        """Return one worker's Environment; `render_mode` is Gymnasium's."""
+        ...

@@ -1,0 +1,36 @@
+"""The models by name. One is added by writing a class with the members of `base.Model` and naming it in MODELS."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from a3c_core.games.base import Spaces
+from a3c_core.models.base import Heads, Model
+from a3c_core.registry import Registry
+from a3c_core.section import Section
+
+MODELS = Registry("model", {"dense": "a3c_core.models.dense:DenseModel", "conv": "a3c_core.models.conv:ConvModel"})
+
+
+def settings_of(name: str) -> type[Section]:
+    """Return the class of a model's settings, the section `network:` of a run."""
+    return getattr(MODELS.get(name), "Settings", Section)
+
+
+def make_model(name: str, settings: Section, spaces: Spaces, heads: Heads) -> Model:
+    """Return the model called `name` for a game's spaces and an algorithm's heads."""
+    if isinstance(MODELS.get(name), type):
+        return remake_model(name, {"observation_shape": spaces.observation_shape, "heads": heads, **dict(settings)})
+    return remake_model(name, {"reference": name, "spaces": spaces, "heads": heads})
+
+
+def remake_model(name: str, arguments: Mapping[str, Any]) -> Model:
+    """Return the model called `name` from all of its arguments, which may have been through JSON."""
+    found = MODELS.get(name)
+    if not isinstance(found, type):
+        from a3c_core.models.own import OwnModel as found
+    model: Model = found(**{key: _with_tuples(value) for key, value in arguments.items()})
+    return model
+
+
+def _with_tuples(value: Any) -> Any:
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,60 @@
+"""The parts that a run is made of, and whether they fit each other: asked once, before anything runs."""
+
+from typing import NamedTuple
+
+from a3c_core import engines
+from a3c_core.algorithms import make_algorithm
+from a3c_core.algorithms.base import Algorithm
+from a3c_core.config import RunConfig
+from a3c_core.engines.base import Engine
+from a3c_core.games import make_game
+from a3c_core.games.base import Game
+from a3c_core.models import make_model
+from a3c_core.models.base import Model
+
+
+class Parts(NamedTuple):
+    """What is played, what plays it, and how that learns."""
+
+    game: Game
+    model: Model
+    algorithm: Algorithm
+
+
+def parts_of(config: RunConfig) -> Parts:
+    """Return the run's parts, or raise ValueError with the reason why they can't make a run."""
+    if (found := misfit(config)) is not None:
+        raise ValueError(": ".join(found))
+    game, algorithm = make_game(config.environment), make_algorithm(config.algorithm, config.learner)
+    return Parts(game, _model(config, game, algorithm), algorithm)
+
+
+def make_engine(config: RunConfig) -> Engine:
+    """Return the run's engine with its parts inside."""
+    return engines.build_engine(config.engine, *parts_of(config))
+
+
+def misfit(config: RunConfig) -> tuple[str, str] | None:
+    """Return the first thing that keeps the parts of a run from working together, as (setting, reason), or None."""
+    try:
+        game = make_game(config.environment)
+    except ValueError as error:
+        return "environment.id", str(error)
+    algorithm = make_algorithm(config.algorithm, config.learner)
+    if reason := game.why_not():
+        limit = engines.why_not(config.engine, game, None, algorithm)
+        return "environment.id", reason if limit is None else f"{limit}; no engine can: {reason}"
+    model = _model(config, game, algorithm)
+    if reason := model.why_not():
+        return "model", reason
+    if game.spaces.are_pictures and algorithm.steps_at_once is None:
+        return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
+    if limit := engines.why_not(config.engine, game, model, algorithm):
+        return "engine", f"{limit}; tensorflow runs everything"
+    if config.runtime == "simulate" and (reason := game.why_not_saved()):
+        return "environment.id", f"virtual time needs games that can be saved: {reason}"
+    return None
+
+
+def _model(config: RunConfig, game: Game, algorithm: Algorithm) -> Model:
+    return make_model(config.model, config.network, game.spaces, algorithm.heads(game.spaces.actions))
