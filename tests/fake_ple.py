@@ -1,4 +1,4 @@
-"""A checkout that is to the real PLE what a sketch is to a picture: one game, one asset, and a setup that leaves it out."""
+"""A stand-in for a checkout of PLE: one game, one picture, and a setup that leaves it out."""
 
 from pathlib import Path
 

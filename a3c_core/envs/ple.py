@@ -1,7 +1,7 @@
 """The real PLE (ntasfi/PyGame-Learning-Environment) behind the same interface: `gymnasium.make("ple/FlappyBird-v0")`.
 
-PLE is no dependency: it is looked for when an environment is made, and `make setup-ple` brings it. It plays on pygame's one display, so an environment
-that looks at pictures (`frames`, `render`) should be the only one in its process.
+PLE is no dependency: it is looked for when an environment is made, and `make setup-ple` brings it. It plays on pygame's
+one display, so an environment that looks at pictures (`frames`, `render`) should be the only one in its process.
 """
 
 import contextlib
@@ -144,8 +144,8 @@ def import_ple(headless: bool = True) -> Any:
     except ImportError as error:
         raise gymnasium.error.DependencyNotInstalled(
             f"this environment plays the real PLE, and the package `ple` can't be imported ({error}). No package index"
-            f' has it; {INSTALL} installs it. Or play "a3c_core/FlappyBird-v0", which needs nothing and follows the same'
-            " rules to the last bit."
+            f' has it; {INSTALL} installs it. Or play "a3c_core/FlappyBird-v0", which needs nothing and follows the'
+            " same rules to the last bit."
         ) from None
 
 
