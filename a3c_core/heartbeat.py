@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-EVERY_S = 10.0  # between two lines where there is no terminal
+EVERY_S = 8.0  # between two lines where there is no terminal: one in 10 s, also where threads wait for a turn
 
 
 @contextmanager

@@ -21,6 +21,8 @@ def build(folder: Path) -> Study:
     plan = read_plan(folder)
     with _progress() as progress:
         task = progress.add_task("reading runs", total=len(plan.cells))
+        if progress.disable:
+            _say(progress)
         kept = collect(folder, plan, lambda done, total: progress.update(task, completed=done))
         study = assemble(plan, kept)
         try:
