@@ -3,27 +3,38 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+INSTALL := $(VENV)/bin/uv pip install --compile-bytecode --python $(RUN)
+# Editable, by the locked setuptools: no index is asked, and what lies beside the code (grids, PLE's pictures) stays there.
+INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
+PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ray demo test test-ray check bench ui notebooks clean
+.PHONY: help setup setup-ple setup-ray demo test test-ray check bench ui notebooks clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-setup: $(READY)  ## an environment of its own in .venv, from the lock
+setup: $(READY)  ## an environment of its own in .venv, from the lock, with the project in it
 
-$(READY): requirements.lock
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
-	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(RUN) -r requirements.lock
+	$(INSTALL) -r requirements.lock
+	$(INSTALL_FOLDER) .
 	@touch $@
+
+setup-ple: setup  ## the real PLE as well, from git or from a checkout: PLE=/path/to/it
+	@folder="$(PLE)"; if [ ! -d "$$folder" ]; then folder=$(VENV)/ple; rm -rf $$folder.new && \
+	  git clone --quiet --depth 1 "$(PLE)" $$folder.new && rm -rf $$folder && mv $$folder.new $$folder || exit 1; fi; \
+	  $(INSTALL_FOLDER) "$$folder"
+	@$(RUN) -c 'from a3c_core.envs.ple import PleEnv; PleEnv().reset(); print("The real PLE is ready: ple/FlappyBird-v0")'
 
 setup-ray: $(VENV)/.ready-ray  ## the same with Ray, for more than one machine
 
 $(VENV)/.ready-ray: requirements-ray.lock $(READY)
-	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(RUN) -r requirements-ray.lock
+	$(INSTALL) -r requirements-ray.lock
 	@touch $@
 
 demo: setup  ## a small real sweep in virtual time, its picture and its report

@@ -1,4 +1,7 @@
-"""Train: one configuration in, records and a summary out, resumable from its last checkpoint."""
+"""Train: one configuration in, records and a summary out, resumable from its last checkpoint.
+
+`python -m a3c_core.train --help` (train_command.py) does so from the command line.
+"""
 
 import time
 from collections.abc import Callable
@@ -139,3 +142,11 @@ def profile_of(config: RunConfig) -> CostProfile:
     """Return the run's cost profile with its overrides."""
     overrides = {"slowdown": config.slowdown, "update_s": config.update_s}
     return load_profile(config.profile).model_copy(update={k: v for k, v in overrides.items() if v is not None})
+
+
+if __name__ == "__main__":
+    import sys
+
+    from a3c_core.train_command import main
+
+    sys.exit(main())

@@ -7,21 +7,54 @@ from analysis.figures import main_figure
 from analysis.study import Schedule, Study
 from analysis.words import count, duration, listed, number
 
+_NONE = "none learned"
 _FAR = 2.0  # times as old: what counts as a difference in staleness
 
 
 def answer(study: Study) -> str:
-    """Return two sentences: what one learner can bear, and why."""
+    """Return two sentences: what one learner can bear, and why; a third says what other settings did, if there are."""
     if not len(study.done):
         return "There is no answer yet: no run of this study is finished. What is missing stands below."
     if main_figure(study).whole:
         return f"{_of_settings(study)} {_separation(study) or main_figure(study).says(study)}"
     part = study.shown
+    others = _of_others(study)
     fixed = part.schedules(dynamic=False)
     if not fixed:
-        return f"{readings.of_all(part)} {readings.of_axes(part)}"
+        where = f"With {study.shown_variant}: " if others else ""
+        return f"{where}{readings.of_all(part)} {readings.of_axes(part)}{others}"
     learned, failed = _split(part, fixed)
-    return f"{_what(part, learned, failed)} {_why(part, learned, failed)}"
+    where = f"With {study.shown_variant}," if others else "Here"
+    return f"{_what(part, learned, failed, where)} {_why(part, learned, failed)}{others}"
+
+
+def _of_others(study: Study) -> str:
+    """Say which worker counts learned with the settings that the answer is not about; "" if there are none."""
+    if not study.shown_variant:
+        return ""
+    said: dict[str, list[str]] = {}
+    ours = _fate(study.shown)
+    for variant in study.done_variants:
+        fate = _fate(study.of_variant(variant))
+        same = fate == ours and fate != _NONE
+        if variant != study.shown_variant:
+            said.setdefault("the same learned" if same else fate, []).append(variant)
+    parts = [f"with {listed(variants)}, {fate}{_up_to(study, variants)}" for fate, variants in said.items()]
+    return f" {readings.sentence('; '.join(parts))}"
+
+
+def _fate(part: Study) -> str:
+    """Say which worker counts learned, in the same words for the same ones."""
+    learned, failed = ([s.label for s in side] for side in _split(part, part.schedules()))
+    if not learned:
+        return _NONE
+    return f"{listed(learned)} workers learned" + (f" and {listed(failed)} did not" if failed else "")
+
+
+def _up_to(study: Study, variants: list[str]) -> str:
+    parts = [study.of_variant(variant) for variant in variants]
+    best = max(part.estimate(s, "final_score").value for part in parts for s in part.schedules())
+    return f" (up to {number(best)} pipes an episode)" if best >= metrics.COLLAPSE_SCORE else ""
 
 
 def _split(study: Study, schedules: list[Schedule]) -> tuple[list[Schedule], list[Schedule]]:
@@ -29,26 +62,24 @@ def _split(study: Study, schedules: list[Schedule]) -> tuple[list[Schedule], lis
     return learned, [s for s in schedules if s not in learned]
 
 
-def _what(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
+def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: str) -> str:
     if not learned:
         counts = listed([s.label for s in failed], "or")
-        return f"None of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
+        none = "None" if where == "Here" else f"{where} none"
+        return f"{none} of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
     reached = _best(study, learned)
     if not failed:
-        return (
-            f"Here one learner bears all that was tried, from {learned[0].end} to {learned[-1].end} workers: {reached}."
-        )
+        tried = f"from {learned[0].end} to {learned[-1].end} workers"
+        return f"{where} one learner bears all that was tried, {tried}: {reached}."
     runs = sum(len(study.values(s, "collapsed")) for s in failed)
     collapsed = int(sum(study.values(s, "collapsed").astype(bool).sum() for s in failed))
     share = "all" if collapsed == runs else f"{collapsed} of"
-    fate = f"{share} {count(runs, 'run')} with {listed([s.label for s in failed])}"
-    fate += " collapsed" if collapsed else " learned nothing"
-    bears = f"Here one learner bears {learned[-1].end} workers but not {failed[0].end}"
+    fine, lost = (listed(s.label for s in side) for side in (learned, failed))
+    fate = f"{share} {count(runs, 'run')} with {lost} collapsed" if collapsed else f"{lost} learned nothing"
+    bears = f"{learned[-1].end} workers but not {failed[0].end}"
     if failed[0].end < learned[-1].end:
-        bears = (
-            f"Here one learner bears {listed(s.label for s in learned)} workers, not {listed(s.label for s in failed)}"
-        )
-    return f"{bears}: {reached}, while {fate}."
+        bears = f"{fine} workers, not {lost}"
+    return f"{where} one learner bears {bears}: {reached}, while {fate}."
 
 
 def _best(study: Study, learned: list[Schedule]) -> str:

@@ -1,11 +1,15 @@
 """Everything of a study: its compact tables brought up to date, then figures, tables and page drawn from them."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from a3c_core import heartbeat
 from a3c_core.files import write_whole
 from analysis import compact, figures, page, readme, style, tables
 from analysis.load import assemble, collect, read_plan
@@ -17,6 +21,8 @@ def build(folder: Path) -> Study:
     plan = read_plan(folder)
     with _progress() as progress:
         task = progress.add_task("reading runs", total=len(plan.cells))
+        if progress.disable:
+            _say(progress)
         kept = collect(folder, plan, lambda done, total: progress.update(task, completed=done))
         study = assemble(plan, kept)
         try:
@@ -69,7 +75,17 @@ def _write(path: Path, content: bytes) -> None:
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
-def _progress() -> Progress:
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show how far it is: bars in a terminal, a line now and then elsewhere."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    lines = heartbeat.repeated(lambda: _say(progress), heartbeat.EVERY_S)
+    with progress, nullcontext() if console.is_terminal else lines:
+        yield progress
+
+
+def _say(progress: Progress) -> None:
+    for task in progress.tasks[-1:]:  # what is under way
+        print(f"{task.description}: {task.completed:,.0f} of {task.total or 0:,.0f}", file=sys.stderr, flush=True)

@@ -86,7 +86,10 @@ def _drawn(study: Study, entry: figures.Entry, on_figure: OnFigure) -> Drawn:
     part = entry.part(study)
     with style.paper():
         images = [style.image(style.draw(part, [panel]), "png") for panel in entry.panels]
-    return Drawn(entry.name, entry.title, entry.says(study), [base64.b64encode(image).decode() for image in images])
+    setting = "" if entry.whole or not study.shown_variant else f" ({study.shown_variant})"
+    return Drawn(
+        entry.name, entry.title + setting, entry.says(study), [base64.b64encode(image).decode() for image in images]
+    )
 
 
 def _sections(study: Study, on_figure: OnFigure) -> list[dict[str, Any]]:

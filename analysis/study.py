@@ -49,11 +49,15 @@ class Study:
         runs = self.runs[self.runs["variant"] == variant]
         return replace(self, runs=runs, curves=self.curves[self.curves["cell"].isin(runs["cell"])])
 
+    @property
+    def done_variants(self) -> list[str]:
+        """Those of the variants that have something done."""
+        return list(dict.fromkeys(self.done["variant"]))
+
     @cached_property
     def main(self) -> "Study":
         """The part whose settings come first in the plan and have something done."""
-        done = list(dict.fromkeys(self.done["variant"]))
-        return self.of_variant((done or self.variants)[0])
+        return self.of_variant((self.done_variants or self.variants)[0])
 
     @cached_property
     def compares_settings(self) -> bool:
@@ -69,6 +73,13 @@ class Study:
         tints = {variant: number for number, variant in enumerate(self.variants)}
         runs = self.runs.assign(schedule=self.runs["variant"], tint=self.runs["variant"].map(tints), variant="")
         return replace(self, runs=runs)
+
+    @property
+    def shown_variant(self) -> str:
+        """The settings that are shown, where there are others too that are not; "" elsewhere."""
+        if self.compares_settings or len(self.done_variants) < 2:
+            return ""
+        return self.main.variants[0]
 
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""

@@ -3,15 +3,12 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 from a3c_core import checkpoints
+from a3c_core.learning_curve import draw_curve
 from a3c_core.records import read_records
-from experiments.episode_metrics import rolling_mean
 
 FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "log.txt")
 _GIF_STEPS = 400
-_CURVE_POINTS = 2000
 
 
 def collect(cell: Path, into: Path) -> list[str]:
@@ -29,22 +26,7 @@ def collect(cell: Path, into: Path) -> list[str]:
 
 
 def _draw_curve(cell: Path, path: Path) -> None:
-    """Draw the mean score over 100 episodes, against episodes and against the run's clock."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    records = read_records(cell)
-    shown = np.unique(np.linspace(0, len(records) - 1, min(len(records), _CURVE_POINTS)).astype(int))
-    score = rolling_mean(records["score"].to_numpy())[shown]
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
-    left.plot(shown, score)
-    left.set(xlabel="episodes", ylabel="mean score of the last 100 episodes (pipes)")
-    right.plot(records["applied_s"].to_numpy()[shown] / 3600, score)
-    right.set(xlabel="the run's clock (hours)")
-    figure.suptitle(cell.name)
-    figure.savefig(path, dpi=80)
+    draw_curve(read_records(cell), cell.name, path)
 
 
 def _copy_checkpoint(cell: Path, path: Path) -> None:

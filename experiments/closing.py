@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core.command_line import duration, python_command
 from experiments.grid import Cell
-from experiments.progress import duration
 from experiments.provenance import ROOT
-from experiments.study import Study, read_json
+from experiments.study import DONE, Study, read_json
 from experiments.tracking_uri import DEFAULT, shown, sqlite_path
 
 _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")
@@ -46,11 +46,18 @@ def cell_row(study: Study, cell: Cell) -> tuple[str, ...]:
     )
 
 
+def finished_cells(study: Study) -> int:
+    """Return how many cells of the study are done: all those that MLflow shall have."""
+    cells = (read_json(study.path / "study.json") or {}).get("cells", [])
+    known = (read_json(study.cell(cell["id"]) / "metadata.json") or {} for cell in cells)
+    return sum(metadata.get("status") in DONE for metadata in known)
+
+
 def where_to_look(study: Study, uri: str | None) -> list[str]:
     """Return the closing lines: results, page, MLflow."""
     lines = [f"Results: {study.path}/"]
     if importlib.util.find_spec("analysis.report") is not None:
-        lines.append(f"Report page: python -m analysis.report {study.path}")
+        lines.append(f"Report page: {python_command('-m', 'analysis.report', study.path)}")
     if uri is not None:
         lines.append(f"Curves in MLflow: {_how_to_open(uri)}")
     return lines
@@ -59,7 +66,7 @@ def where_to_look(study: Study, uri: str | None) -> list[str]:
 def _how_to_open(uri: str) -> str:
     if uri == DEFAULT and Path.cwd() == ROOT:
         return "make ui"
-    return f"mlflow ui --backend-store-uri {uri}" if sqlite_path(uri) else shown(uri)
+    return python_command("-m", "mlflow", "ui", "--backend-store-uri", uri) if sqlite_path(uri) else shown(uri)
 
 
 def _collapsed(summary: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What run_sweep.py can be asked to do: list grids, say what a sweep would be, run it, and bring MLflow up to date."""
 
 import os
-import shlex
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core import heartbeat
+from a3c_core.command_line import duration, python_command, shown_path
 from a3c_core.real.ray_cluster import ADDRESS
 from experiments import closing
 from experiments.background import BackgroundTracker
@@ -18,7 +20,7 @@ from experiments.estimate import cell_seconds, sweep_seconds
 from experiments.grid import expand
 from experiments.grid_file import read_grid, shipped_grids
 from experiments.mistakes import UserError
-from experiments.progress import duration
+from experiments.provenance import ROOT
 from experiments.study import Study, lock_file
 from experiments.sweep import Ending, Plan, batches, run_sweep
 from experiments.tracking_uri import DEFAULT, answers, shown
@@ -78,7 +80,7 @@ def run(wish: Wish, console: Console) -> int:
     try:
         with sweep.study.locked() as lock, _backend(wish):
             endings, interrupted = _run_locked(wish, understand(wish), tracker, lock, console)
-            missing = _finish(tracker, interrupted, console) if tracker else None
+            missing = _finish(tracker, interrupted, sweep.study, console) if tracker else None
     finally:
         if tracker is not None:
             tracker.abandon()
@@ -168,10 +170,18 @@ def _run_locked(
     return run_sweep(plan, console)
 
 
-def _finish(tracker: BackgroundTracker, interrupted: bool, console: Console) -> str | None:
+def _finish(tracker: BackgroundTracker, interrupted: bool, study: Study, console: Console) -> str | None:
     """Wait for the tracking process to tell everything; return what kept it from that."""
+    cells, began_s = closing.finished_cells(study), time.monotonic()
+
+    def line() -> str:
+        told = f"MLflow: {tracker.complete} of {cells} finished cells are there"
+        return f"{told}, {duration(time.monotonic() - began_s)} (Ctrl-C leaves the rest to --sync)"
+
     try:
-        with console.status("Bringing MLflow up to date (Ctrl-C leaves that to --sync)"):
+        if not console.is_terminal:
+            _say(console, line())
+        with heartbeat.shown(line, console):
             return tracker.finish(_PATIENCE_S if interrupted else None)
     except KeyboardInterrupt:
         return "interrupted"
@@ -191,11 +201,11 @@ def _close(wish: Wish, sweep: Sweep, endings: Sequence[Ending], missing: str | N
 
 def _sync_command(wish: Wish) -> str:
     """Return the command that brings MLflow up to date."""
-    words = ["python", "run_sweep.py", "--sync", "--grid", wish.grid]
+    words = [shown_path(ROOT / "run_sweep.py"), "--sync", "--grid", wish.grid]
     words += [word for setting in wish.settings for word in ("--set", setting)]
     words += ["--results", str(wish.results)] if wish.results != Path("results") else []
     words += ["--tracking-uri", shown(wish.uri)] if wish.uri not in (None, DEFAULT) else []
-    return shlex.join(words)
+    return python_command(*words)
 
 
 def _say(console: Console, line: str) -> None:

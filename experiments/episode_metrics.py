@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-WINDOW = 100  # episodes, of the means
+from a3c_core.learning_curve import rolling_mean
+
 MEANS_EVERY = 20  # episodes between two points of a mean
 MOST_POINTS = 1000  # that MLflow takes at once
 
@@ -52,14 +53,6 @@ def batches(records: pa.Table, first: int, started_ms: int, every: int = 1) -> I
         points = [_point(key, values, stamps, e) for key, values in single.items() for e in chosen]
         points += [_point(key, values, stamps, e) for key, values in means.items() for e in rare]
         yield Batch(points, end)
-
-
-def rolling_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
-    """Return the mean of each value and up to `window` - 1 before it: float64 [N]."""
-    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(0, ends - window)
-    return (sums[ends] - sums[starts]) / (ends - starts)
 
 
 def _point(key: str, values: np.ndarray, stamps: np.ndarray, episode: int) -> Point:

@@ -11,10 +11,11 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core import heartbeat
+from a3c_core.command_line import duration
 from experiments.cell import Progress
 from experiments.grid import Cell
 
-LINES_S = 10.0  # between two plain lines of a running cell
 _NOTHING = Progress(0, 0.0, 0.0, 0, 0.0)
 
 
@@ -90,14 +91,8 @@ class Board:
             with Live(get_renderable=self.table, console=self._console, refresh_per_second=4, transient=True):
                 yield
             return
-        over = threading.Event()
-        lines = threading.Thread(target=self._print_lines, args=(over,), daemon=True)
-        lines.start()
-        try:
+        with heartbeat.repeated(self._print_lines, heartbeat.EVERY_S):
             yield
-        finally:
-            over.set()
-            lines.join()
 
     def table(self) -> Table:
         """Return the running cells as a table, with the sweep's own progress as its title."""
@@ -128,13 +123,12 @@ class Board:
         left = waiting + sum(r.cell.config.episodes - r.latest.episodes for r in running)
         return left * (time.monotonic() - self._began_s) / played if played else None
 
-    def _print_lines(self, over: threading.Event) -> None:
-        while not over.wait(LINES_S):
-            now_s = time.monotonic()
-            with self._lock:
-                lines = [_line(running, now_s) for running in self._running.values()]
-            for line in (*lines, self.headline()):
-                self._say(line)
+    def _print_lines(self) -> None:
+        now_s = time.monotonic()
+        with self._lock:
+            lines = [_line(running, now_s) for running in self._running.values()]
+        for line in (*lines, self.headline()):
+            self._say(line)
 
     def _say(self, line: str, always: bool = False) -> None:
         if always or not self._console.is_terminal:
@@ -163,13 +157,3 @@ def _row(running: _Running, now_s: float) -> tuple[str, ...]:
         f"{running.speed(now_s):,.0f}",
         duration(eta_s) if eta_s is not None else "",
     )
-
-
-def duration(seconds: float) -> str:
-    """Return 12 s, 3 min 20 s or 1 h 02 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"

@@ -1,8 +1,8 @@
 """The tracking process of a sweep: `python -m experiments.tracker STUDY ADDRESS`. It fills MLflow beside the cells.
 
-It has a low priority, so that learners go first. It is told `begin` and `finish` on its standard input, says how
-it stands in lines of JSON on its standard output, and ends at once when the sweep is gone: what is missing then, the
-next sweep or `--sync` makes up for.
+It has a low priority, so that learners go first, unless --full-priority is added. It is told `begin` and `finish` on
+its standard input, says how it stands in lines of JSON on its standard output, and ends at once when the sweep is gone:
+what is missing then, the next sweep or `--sync` makes up for.
 """
 
 import json
@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from experiments.background import FULL_PRIORITY
 from experiments.mlflow_store import connect
 from experiments.study import lock_file
 from experiments.tracking import Tracker, one_line
@@ -39,7 +40,8 @@ class Wishes:
 
 def main() -> None:
     """Track the study that the command line names."""
-    _give_way()
+    if FULL_PRIORITY not in sys.argv[3:]:
+        _give_way()
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print is not for the sweep
 

@@ -12,6 +12,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 COMMAND = [sys.executable, str(ROOT / "run_sweep.py")]
+PATIENCE_S = 900.0  # ends what hangs, and nothing else: a busy machine may take minutes for what takes seconds
 
 
 def write_grid(folder: Path, name: str = "tiny", **content) -> Path:
@@ -30,7 +31,7 @@ def write_grid(folder: Path, name: str = "tiny", **content) -> Path:
 
 def sweep(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     """Run run_sweep.py in the folder and return how it ended."""
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def started_sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen]:
         process.wait()
 
 
-def wait_for(condition: Callable[[], object], limit_s: float = 90.0) -> None:
+def wait_for(condition: Callable[[], object], limit_s: float = PATIENCE_S) -> None:
     """Wait until the condition holds."""
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -55,13 +56,20 @@ def wait_for(condition: Callable[[], object], limit_s: float = 90.0) -> None:
 
 def cell_processes(folder: Path) -> dict[str, int]:
     """Return {cell: process id} of the cells of sweeps that were started in the folder."""
-    found = {}
+    return {words[-2]: process for process, words in _processes(folder, "experiments.cell")}
+
+
+def tracker_processes(folder: Path) -> list[int]:
+    """Return the process ids of the tracking processes of sweeps that were started in the folder."""
+    return [process for process, _ in _processes(folder, "experiments.tracker")]
+
+
+def _processes(folder: Path, module: str) -> Iterator[tuple[int, list[str]]]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (process / "cmdline").read_bytes().decode().split("\0")
-            if "experiments.cell" in words and (process / "cwd").readlink() == folder:
-                found[words[-2]] = int(process.name)
-    return found
+            if module in words and (process / "cwd").readlink() == folder:
+                yield int(process.name), words
 
 
 def metadata(cell: Path) -> dict:

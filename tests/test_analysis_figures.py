@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from analysis import answer, figures, style
 from analysis.load import load_study
 from analysis.study import Schedule
-from tests.analysis_studies import make, make_tiny
+from tests.analysis_studies import joined, made_up, make, make_tiny
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,49 @@ def test_the_answer_is_two_sentences(kind, request):
     text = answer.answer(request.getfixturevalue(kind))
     assert text.endswith(".")
     assert text.count(". ") == 1, text
+
+
+COSTS = {"saturation_start": 17.4, "cycle_s_start": 0.5, "service_s": 0.03, "staleness_mean": 9.0}
+
+
+def at_learning_rates(scores):
+    """Return a study of 4 and 20 workers at several learning rates: {rate: (score of 4, score of 20)}."""
+    studies = [
+        made_up(
+            {count: {"final_score": score, **COSTS} for count, score in zip(("4", "20"), pair, strict=True)},
+            **{"learner.learning_rate": rate},
+        )
+        for rate, pair in scores.items()
+    ]
+    return joined(*studies)
+
+
+@pytest.mark.parametrize(
+    ("scores", "first", "last"),
+    [
+        (
+            {1e-4: (0.1, 0.1), 1e-3: (36.0, 2.0)},
+            "With learning rate 0.0001, none of the worker counts tried (4 or 20) learned anything",
+            "With learning rate 0.001, 4 and 20 workers learned (up to 36.0 pipes an episode).",
+        ),
+        (
+            {1e-4: (30.0, 0.1), 1e-3: (36.0, 0.2), 1e-2: (20.0, 0.2), 1e-1: (0.1, 0.1)},
+            "With learning rate 0.0001, one learner bears 4 workers but not 20: 4 workers do best (29.9 pipes an "
+            "episode), while 20 learned nothing.",
+            "With learning rate 0.001 and learning rate 0.01, the same learned (up to 36.0 pipes an episode); "
+            "with learning rate 0.1, none learned.",
+        ),
+        (
+            {1e-4: (0.1, 0.1), 1e-3: (0.1, 0.1)},
+            "With learning rate 0.0001, none of the worker counts tried (4 or 20) learned anything",
+            "With learning rate 0.001, none learned.",
+        ),
+    ],
+)
+def test_the_answer_speaks_for_all_settings(scores, first, last):
+    text = answer.answer(at_learning_rates(scores))
+    assert text.startswith(first), text
+    assert text.endswith(last), text
 
 
 def test_settings_are_told_apart_where_they_are_compared(remedies):

@@ -22,7 +22,7 @@ def needs_ple():
 @pytest.mark.parametrize("game", PLE_GAMES)
 def test_missing_ple_is_one_clear_error(game, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ple", None)
-    with pytest.raises(gymnasium.error.DependencyNotInstalled, match=r"pip install git\+.*PyGame-Learning-Environment"):
+    with pytest.raises(gymnasium.error.DependencyNotInstalled, match=r"`make setup-ple`.* installs it"):
         gymnasium.make(f"ple/{game}-v0")
 
 

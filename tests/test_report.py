@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from a3c_core import heartbeat
 from analysis import figures, report
 from tests.analysis_studies import make_tiny, plan, run, write_metadata
 from tests.browser import INSTALLED, browser
@@ -168,6 +169,12 @@ def test_figures_of_an_earlier_time_are_removed(built, tmp_path, few_figures):
     assert report.main([str(folder)]) == 0
     assert not (folder / "figures" / "9_old.png").exists()
     assert (folder / "figures" / "notes.txt").exists()
+
+
+def test_without_a_terminal_it_says_how_far_it_is(built, few_figures, monkeypatch, capsys):
+    monkeypatch.setattr(heartbeat, "EVERY_S", 0.01)
+    assert report.main([str(built)]) == 0
+    assert re.search(r"^drawing: \d+ of 4$", capsys.readouterr().err, re.MULTILINE)
 
 
 def one_line_error(capsys, arguments) -> str:

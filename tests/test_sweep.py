@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 import run_sweep
+from a3c_core.command_line import duration
 from a3c_core.config import RunConfig
 from a3c_core.cores import is_oversubscribed
 from a3c_core.train import RESULTS_VERSION, train
@@ -20,7 +21,7 @@ from experiments.estimate import cell_seconds, sweep_seconds
 from experiments.grid import Cell
 from experiments.grid_file import read_grid
 from experiments.mistakes import UserError
-from experiments.progress import Board, duration
+from experiments.progress import Board
 from experiments.ray_sweep import groups
 from experiments.study import Study, lock_file
 from experiments.sweep import batches

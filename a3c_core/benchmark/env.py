@@ -9,7 +9,7 @@ import numpy as np
 from a3c_core.benchmark.measure import Results, Row, per_second
 from a3c_core.games import flappy
 from a3c_core.games.flappy_env import FlappyBirdEnv
-from a3c_core.games.ple import LegacyRandom, import_ple
+from a3c_core.games.ple import LegacyRandom, import_ple, make_game
 from a3c_core.jit import exact
 from a3c_core.streams import next_word, stream_words
 
@@ -72,14 +72,14 @@ def _gymnasium(observation: str) -> Callable[[int], object]:
 
 def _measure_ple(seconds: float) -> Row:
     try:
-        package = import_ple()
+        play = _ple(import_ple())
     except gymnasium.error.DependencyNotInstalled:
-        return Row("PLE", None, "absent: pip install git+https://github.com/ntasfi/PyGame-Learning-Environment")
-    return Row("PLE", per_second(_ple(package), len(ACTIONS), seconds), "act and getGameState")
+        return Row("PLE", None, "absent or without its pictures: make setup-ple")
+    return Row("PLE", per_second(play, len(ACTIONS), seconds), "act and getGameState")
 
 
 def _ple(package: Any) -> Callable[[int], object]:
-    ple = package.PLE(package.games.FlappyBird(), rng=LegacyRandom(SEED))
+    ple = package.PLE(make_game(package, "FlappyBird"), rng=LegacyRandom(SEED))
     keys = None, ple.game.actions["up"]
 
     def act(action: int) -> bool:

@@ -1,7 +1,7 @@
 """The real PLE (ntasfi/PyGame-Learning-Environment) behind the same interface: `gymnasium.make("ple/FlappyBird-v0")`.
 
-PLE is no dependency: it is looked for when an environment is made. It plays on pygame's one display, so an environment
-that looks at pictures (`frames`, `render`) should be the only one in its process.
+PLE is no dependency: it is looked for when an environment is made, and `make setup-ple` brings it. It plays on pygame's
+one display, so an environment that looks at pictures (`frames`, `render`) should be the only one in its process.
 """
 
 import contextlib
@@ -26,6 +26,7 @@ from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choic
 LISTS = {"snake_body": (32, 1), "snake_body_pos": (32, 2), "creep_dist": (3, 1), "creep_pos": (3, 2)}
 ABSENT = -1.0
 FRAMES_PER_SECOND = 30
+INSTALL = "`make setup-ple` (or `make setup-ple PLE=/path/to/a/checkout`)"
 
 
 class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
@@ -110,7 +111,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         return np.ascontiguousarray(self._ple.getScreenRGB().swapaxes(0, 1))
 
     def _build(self, seed: int) -> None:
-        game = getattr(self._package.games, self._game_name)()
+        game = make_game(self._package, self._game_name)
         self._ple = self._package.PLE(game, display_screen=self.render_mode == "human", rng=LegacyRandom(seed))
 
     def _measure_space(self) -> gymnasium.spaces.Box:
@@ -146,8 +147,19 @@ def import_ple(headless: bool = True) -> Any:
     except ImportError as error:
         raise gymnasium.error.DependencyNotInstalled(
             f"this environment plays the real PLE, and the package `ple` can't be imported ({error}). No package index"
-            " has it; get it by `pip install git+https://github.com/ntasfi/PyGame-Learning-Environment`, or play"
-            ' "a3c_core/FlappyBird-v0", which needs nothing and follows the same rules to the last bit.'
+            f' has it; {INSTALL} installs it. Or play "a3c_core/FlappyBird-v0", which needs nothing and follows the'
+            " same rules to the last bit."
+        ) from None
+
+
+def make_game(package: Any, name: str) -> Any:
+    """Return a new game of PLE; say how to mend a PLE that was installed without its pictures."""
+    try:
+        return getattr(package.games, name)()
+    except FileNotFoundError as error:
+        raise gymnasium.error.DependencyNotInstalled(
+            f"the installed PLE lacks its pictures, which a plain `pip install` of it leaves out ({error}); {INSTALL}"
+            " installs it with them"
         ) from None
 
 

@@ -1,0 +1,58 @@
+"""One command for everything: `a3c --help`. It only finds the command meant; each is a program of its own."""
+
+import difflib
+import importlib
+import sys
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A subcommand: the module whose `main` it calls, and what it does."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "sweep": Command("run_sweep", "run every cell of a grid (run_sweep.py)"),
+    "report": Command("analysis.report", "turn a study into figures, verdicts and a page"),
+    "train": Command("a3c_core.train_command", "train one run, from settings on the command line"),
+    "play": Command("a3c_core.play", "watch a checkpoint play"),
+    "calibrate": Command("a3c_core.calibrate", "measure this machine's costs, for virtual time"),
+    "bench": Command("a3c_core.benchmark.__main__", "measure the speed of games, engines and runtimes"),
+    "validate": Command("experiments.validate", "compare virtual time with real time on this machine"),
+}
+EXAMPLES = """\
+examples:
+  a3c sweep --grid quick                     # the demo: 4, 10, 20 and 40 workers in virtual time
+  a3c report results/quick                   # its page
+  a3c train --workers 10 --episodes 20000    # one run, a picture and a sentence
+  a3c play --help                            # every command has examples of its own
+
+It works in any directory: files are read from and written to the current one, results below ./results.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Pass the command line on to the command that it names; return the exit code."""
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        print(usage())
+        return 0
+    if name not in COMMANDS:
+        meant = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(COMMANDS)}"
+        print(f"error: unknown command {name!r}; {hint} (--help shows examples)", file=sys.stderr)
+        return 2
+    command = importlib.import_module(COMMANDS[name].module)
+    return command.main(rest) or 0
+
+
+def usage() -> str:
+    """Return the help text."""
+    rows = [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(["usage: a3c COMMAND ...", "", "commands:", *rows, "", EXAMPLES])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
