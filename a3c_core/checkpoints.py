@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core import keras_file
+from a3c_core.errors import shown
 from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
 from a3c_core.models import MODELS, Model
 from a3c_core.optimizers import Optimizer
@@ -170,6 +172,7 @@ def _numbered(directory: Path) -> list[Path]:
 def _read(path: Path) -> Checkpoint:
     manifest = _read_manifest(path / _MANIFEST)
     try:
+        _refuse_other_shape(manifest)
         for name, digest in manifest["sha256"].items():
             if digest != _file_digest(path / name):
                 raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
@@ -180,22 +183,42 @@ def _read(path: Path) -> Checkpoint:
         model.spec.views(learner["parameters"])  # refuses a vector of another size
         state = learner["parameters"], optimizer["name"], learner["slots"], optimizer["updates"], optimizer["rejected"]
         return Checkpoint(path, name, model, *state, manifest["info"], arrays)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
+
+
+def _refuse_other_shape(manifest: dict[str, Any]) -> None:
+    """Refuse a manifest whose parts are not what `save` writes, though its digest may be right."""
+    for name in ("sha256", "model", "optimizer", "info"):
+        if not isinstance(manifest[name], dict):
+            raise TypeError(f"{name} must be a mapping, not {shown(manifest[name])}")
+    for name in manifest["sha256"]:
+        if not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{shown(name)} can't be the name of a file in a checkpoint")
+    for name in ("updates", "rejected"):
+        count = manifest["optimizer"][name]
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise TypeError(f"optimizer.{name} must be a whole number from 0 on, not {shown(count)}")
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_bytes())
+        digest = _digest(manifest) if isinstance(manifest, dict) else ""
     except OSError as error:
         raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged: {error}") from error
+    return _verified(manifest, digest, path)
+
+
+def _verified(manifest: Any, digest: str, path: Path) -> dict[str, Any]:
+    """Return what was read from `path` if it is a manifest as it was written."""
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path} does not belong to a checkpoint of a3c_core")
     if manifest.get("version") != VERSION:
         raise CheckpointError(f"{path} has format version {manifest.get('version')}, and this program reads {VERSION}")
-    if manifest.get(_OWN_DIGEST) != _digest(manifest):
+    if manifest.get(_OWN_DIGEST) != digest:
         raise CheckpointError(f"{path} is damaged: its digest is not the one in it")
     return manifest
 

@@ -1,12 +1,16 @@
 """Every setting of a run: frozen, documented once, and rejected with a reason where it makes no sense."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from a3c_core.optimizers import OptimizerName
-from a3c_core.schedules import ScheduleConfig, Span, parse_workers
-from a3c_core.section import Section
+from a3c_core.schedules import MOST_WORKERS, ScheduleConfig, Span, parse_workers
+from a3c_core.section import MOST_EPISODES, MOST_SECONDS, MOST_SLOWDOWN, Cost, Section
+
+MOST_REAL_WORKERS = 4_096  # processes, threads or actors
+_LARGEST_FACTOR = 1e6  # of losses and steps: float32 holds what comes of it
+Gpu = Annotated[int, Field(ge=0, le=1_023)]  # its number
 
 
 class EnvironmentConfig(Section):
@@ -15,25 +19,29 @@ class EnvironmentConfig(Section):
     id: str = "a3c_core/FlappyBird-v0"
     observation: Literal["report", "raw", "frames"] = "report"
     reward: Literal["ple", "alive"] = "ple"
-    max_episode_steps: int = Field(20_000, ge=1, description="env steps after which an episode is truncated")
+    max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
     seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
-    wait_s: float = Field(0.0, ge=0, description="seconds that the game waits per env step, without using a core")
+    wait_s: float = Field(0.0, ge=0, le=3600, description="seconds that the game waits per env step, using no core")
 
 
 class LearnerConfig(Section):
     """Returns, loss and optimizer."""
 
     gamma: float = Field(0.99, ge=0, le=1)
-    t_max: int | None = Field(None, ge=1, description="n-step returns over chunks of t_max; null: to the episode's end")
+    t_max: int | None = Field(
+        None, ge=1, le=1_000_000, description="n-step returns over chunks of t_max; null: to the episode's end"
+    )
     update_every: Literal["episode", "t_max"] = "episode"
     standardise: bool = Field(True, description="returns to mean 0 and deviation 1 within each episode")
     value_loss: Literal["huber", "squared"] = "huber"
-    value_coefficient: float = Field(1.0, ge=0)
-    entropy_coefficient: float = Field(0.0, ge=0)
+    value_coefficient: float = Field(1.0, ge=0, le=_LARGEST_FACTOR)
+    entropy_coefficient: float = Field(0.0, ge=0, le=_LARGEST_FACTOR)
     optimizer: OptimizerName = "adam"
-    learning_rate: float = Field(1e-4, gt=0)
+    learning_rate: float = Field(1e-4, gt=0, le=_LARGEST_FACTOR)
     anneal: bool = Field(False, description="learning rate falls linearly to 0 over the run's episodes")
-    clip_norm: float | None = Field(None, gt=0, description="largest global norm of a gradient; null: no limit")
+    clip_norm: float | None = Field(
+        None, gt=0, le=_LARGEST_FACTOR, description="largest global norm of a gradient; null: no limit"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "LearnerConfig":
@@ -59,9 +67,12 @@ class ExchangeConfig(Section):
     queue: Literal["unbounded", "bounded", "dropping"] = Field(
         "bounded", description="a full queue makes workers wait (bounded) or loses their gradients (dropping)"
     )
-    queue_size: int = Field(8, ge=1, description="gradients that a bounded or dropping queue holds")
+    queue_size: int = Field(8, ge=1, le=MOST_EPISODES, description="gradients that a bounded or dropping queue holds")
     overload_limit: int | None = Field(
-        None, ge=1, description="gradients waiting in an unbounded queue at which the run ends as `overloaded`"
+        None,
+        ge=1,
+        le=MOST_EPISODES,
+        description="gradients waiting in an unbounded queue at which the run ends as `overloaded`",
     )
 
 
@@ -69,21 +80,25 @@ class RunConfig(Section):
     """One run: one cell of a sweep."""
 
     workers: str = Field("10", description="10, 10->20 or auto")
-    episodes: int = Field(100_000, ge=1, description="episodes to play, over all workers")
-    seed: int = Field(0, ge=0)
+    episodes: int = Field(100_000, ge=1, le=MOST_EPISODES, description="episodes to play, over all workers")
+    seed: int = Field(0, ge=0, le=2**63 - 1)
     runtime: Literal["simulate", "processes", "threads", "ray"] = Field(
         "simulate", description="virtual time, or real workers: processes or threads here, or Ray's on any machine"
     )
     engine: Literal["compiled", "tensorflow", "report"] = "compiled"
     model: Literal["dense", "conv"] = Field("dense", description="conv learns from frames, and needs TensorFlow")
-    agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
+    agents_per_worker: int = Field(
+        1, ge=1, le=1_024, description="games that a worker plays at once, for one gradient of all"
+    )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
-    slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
-    update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
-    gpus: tuple[int, ...] = Field((), description="GPUs that workers use in turn; empty: none")
-    restarts: int = Field(100, ge=0, description="lost workers that are replaced before the run is given up")
-    worker_limit_s: float = Field(600.0, gt=0, description="a worker that delivers nothing for so long is replaced")
-    checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
+    slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
+    update_s: Cost | None = Field(None, description="replaces the profile's: a faster or slower master")
+    gpus: tuple[Gpu, ...] = Field((), description="GPUs that workers use in turn; empty: none")
+    restarts: int = Field(100, ge=0, le=1_000_000, description="lost workers replaced before the run is given up")
+    worker_limit_s: float = Field(
+        600.0, gt=0, le=MOST_SECONDS, description="a worker that delivers nothing for so long is replaced"
+    )
+    checkpoint_s: float = Field(60.0, gt=0, le=MOST_SECONDS, description="real seconds between checkpoints")
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: LearnerConfig = LearnerConfig()
     exchange: ExchangeConfig = ExchangeConfig()
@@ -96,7 +111,12 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _valid_workers(self) -> "RunConfig":
-        parse_workers(self.workers, self.schedule)
+        most = MOST_WORKERS if self.runtime == "simulate" else MOST_REAL_WORKERS
+        if self.span.end > most:
+            raise ValueError(
+                f"{self.workers!r}: at most {MOST_REAL_WORKERS:,} workers are possible with runtime: {self.runtime},"
+                f" and {MOST_WORKERS:,} in virtual time"
+            )
         return self
 
     @model_validator(mode="after")

@@ -5,9 +5,8 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import gymnasium
 import numpy as np
 import rich.console
 import rich.table
@@ -15,9 +14,14 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from a3c_core.checkpoints import Checkpoint, CheckpointError, load
+from a3c_core.command_line import Parser, whole_number
 from a3c_core.config import EnvironmentConfig, LearnerConfig
+from a3c_core.engines.fitting import why_not_playable
 from a3c_core.engines.stepwise import GymEnvironment
+from a3c_core.envs.options import refuse_module
+from a3c_core.errors import in_words, shown
 from a3c_core.models import Policy
+from a3c_core.section import MOST_EPISODES
 
 EXAMPLES = """\
 examples:
@@ -25,8 +29,10 @@ examples:
   python -m a3c_core.play --checkpoint results/run --gif bird.gif       # and an animation of the best of them
   python -m a3c_core.play --checkpoint results/run --greedy             # always the likeliest action, no dice
   python -m a3c_core.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
+  python -m a3c_core.play --checkpoint results/run --environment mine:Game-v0    # a game of your own module
 
-DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games.
+DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games. A checkpoint never
+chooses the code that runs: a module is imported only if it is named here.
 """
 
 
@@ -41,34 +47,57 @@ class Game:
     terminated: bool
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message} (--help shows examples)\n")
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Play as the command line says; a user's mistake ends with exit code 2 and one line."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
         checkpoint = _load(options.checkpoint)
-        environment = environment_of(checkpoint, options.max_steps)
+        environment = environment_of(checkpoint, options.max_steps, options.environment)
+        _refuse_unplayable(checkpoint, environment)
         policy = policy_of(checkpoint, environment, options.greedy)
         games = [play_game(policy, environment, options.seed, episode) for episode in range(options.episodes)]
         rich.console.Console().print(_table(checkpoint, games))
         if options.gif is not None:
             _save_gif(options, policy, environment, games)
-    except (CheckpointError, OSError, ValidationError, gymnasium.error.Error) as error:
-        parser.error(" ".join(str(error).split()))
+    except (CheckpointError, OSError) as error:
+        parser.error(str(error))
 
 
-def environment_of(checkpoint: Checkpoint, max_steps: int | None = None) -> EnvironmentConfig:
-    """Return the environment that the checkpoint was trained in, each episode with a stream of its own."""
-    saved = checkpoint.info.get("config", {}).get("environment", {})
-    limit = {} if max_steps is None else {"max_episode_steps": max_steps}
-    return EnvironmentConfig.model_validate({**saved, "seeding": "episode", **limit})
+def environment_of(checkpoint: Checkpoint, max_steps: int | None = None, named: str | None = None) -> EnvironmentConfig:
+    """Return the environment that the checkpoint was trained in, each episode with a stream of its own.
+
+    `named` is the id of one to play instead; only that may name a module, which playing imports.
+    """
+    saved = _saved_environment(checkpoint)
+    changes = {"id": named, "max_episode_steps": max_steps, "seeding": "episode"}
+    wanted = {**saved, **{name: value for name, value in changes.items() if value is not None}}
+    try:
+        environment = EnvironmentConfig.model_validate(wanted)
+        if named is None:
+            refuse_module(environment.id, str(checkpoint.path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = f"environment.{'.'.join(map(str, first['loc']))}: {in_words(first)}"
+        raise CheckpointError(f"{checkpoint.path}: {reason}") from error
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+    return environment
+
+
+def _saved_environment(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the settings of the environment in a checkpoint; none are there if the checkpoint is not a run's."""
+    config = checkpoint.info.get("config", {})
+    environment = config.get("environment", {}) if isinstance(config, dict) else config
+    if not isinstance(environment, dict):
+        raise CheckpointError(f"{checkpoint.path}: its configuration must be a mapping, not {shown(environment)}")
+    return environment
+
+
+def _refuse_unplayable(checkpoint: Checkpoint, environment: EnvironmentConfig) -> None:
+    reason = why_not_playable(checkpoint.model, environment)
+    if reason is not None:
+        raise CheckpointError(f"{checkpoint.path} can't play this: {reason}")
 
 
 def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bool = False) -> Policy:
@@ -137,33 +166,22 @@ def _save_gif(options: argparse.Namespace, policy: Policy, environment: Environm
     print(f"{options.gif}: episode {best.episode}, {len(pictures)} pictures, {size_kb:,.0f} kB")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m a3c_core.play",
-        description="Let a checkpoint play, print its scores, and make an animation of its best episode.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _parser() -> Parser:
+    parser = Parser(
+        "a3c_core.play", "Let a checkpoint play, print its scores, and make an animation of its best episode.", EXAMPLES
     )
+    count = whole_number(1, 1_000_000)
     parser.add_argument("--checkpoint", type=Path, required=True, metavar="DIR", help="what to play")
-    parser.add_argument("--episodes", type=_positive, default=10, metavar="N", help="how many (default: 10)")
+    parser.add_argument("--episodes", type=count, default=10, metavar="N", help="how many (default: 10)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument("--seed", type=_natural, default=0, help="of the games and of the actions drawn (default: 0)")
-    parser.add_argument("--max-steps", type=_positive, metavar="N", help="end episodes here (default: as in training)")
-    parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best episode's beginning")
-    parser.add_argument("--gif-steps", type=_positive, default=600, metavar="N", help="its length (default: 600)")
+    parser.add_argument("--environment", metavar="ID", help="play this game instead of the one trained on")
+    parser.add_argument(
+        "--seed", type=whole_number(0, MOST_EPISODES), default=0, help="of games and actions drawn (default: 0)"
+    )
+    parser.add_argument("--max-steps", type=count, metavar="N", help="end episodes here (default: as in training)")
+    parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best one's beginning")
+    parser.add_argument("--gif-steps", type=count, default=600, metavar="N", help="its length (default: 600)")
     return parser
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number is needed, not {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if _natural(text) < 1:
-        raise argparse.ArgumentTypeError("at least 1 is needed")
-    return int(text)
 
 
 if __name__ == "__main__":

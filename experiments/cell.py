@@ -1,6 +1,7 @@
-"""A cell's own process: `python -m experiments.cell DIRECTORY ID`, started by the sweep.
+"""A cell's own process: `python -m experiments.cell ENVIRONMENT DIRECTORY ID`, started by the sweep.
 
-It tells of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
+ENVIRONMENT is what the grid calls the game: only that may name a module of the user's, not a file on disk. The process
+tells of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
 standard input closes then.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
+from a3c_core.envs.options import refuse_module
 from a3c_core.records import EpisodeRecord
 from a3c_core.train import train
 
@@ -58,10 +60,12 @@ class Reporter:
         return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s)
 
 
-def run_cell(directory: Path, identity: str, tell: Tell) -> int:
+def run_cell(directory: Path, identity: str, tell: Tell, environment: str | None = None) -> int:
     """Train as the directory's config.json says, tell how it ended, and return the process's exit code."""
     try:
         config = RunConfig.model_validate_json((directory / "config.json").read_bytes())
+        if config.environment.id != environment:
+            refuse_module(config.environment.id, str(directory / "config.json"))
         summary = train(config, directory, on_episode=Reporter(tell), run=identity)
     except KeyboardInterrupt:
         tell({"end": "interrupted"})
@@ -76,14 +80,14 @@ def run_cell(directory: Path, identity: str, tell: Tell) -> int:
 
 def main() -> None:
     """Run the cell that the command line names."""
-    directory, identity = Path(sys.argv[1]), sys.argv[2]
+    environment, directory, identity = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # children of Ray's inherit deaf ears
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to the log
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.exit(run_cell(directory, identity, lambda message: _send(channel, message)))
+    sys.exit(run_cell(directory, identity, lambda message: _send(channel, message), environment))
 
 
 def _send(channel: int, message: dict[str, Any]) -> None:

@@ -104,7 +104,7 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> t
 
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
-    process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
+    process = processes.start("experiments.cell", [cell.config.environment.id, str(directory), cell.id], log, keep_open)
     code = children.follow(process, heed)
     if log.stat().st_size == 0:
         log.unlink()

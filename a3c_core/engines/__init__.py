@@ -20,12 +20,26 @@ def why_not_compiled(model: Model, environment: EnvironmentConfig) -> str | None
     return None
 
 
+def why_not(name: EngineName, model: Model, environment: EnvironmentConfig) -> str | None:
+    """Return what keeps an engine from running a model on an environment, or None if nothing does."""
+    limit = why_not_compiled(model, environment) if name == "compiled" else None
+    if name == "compiled" and limit is None:
+        return None
+    from a3c_core.engines.fitting import why_not_playable  # makes the environment: not for every compiled worker
+
+    reason = why_not_playable(model, environment)
+    if limit is None:
+        return reason
+    way_out = "engine 'tensorflow' runs every model" if reason is None else f"no engine can: {reason}"
+    return f"{limit}; {way_out}"
+
+
 def make_engine(name: EngineName, model: Model, environment: EnvironmentConfig, learner: LearnerConfig) -> Engine:
     """Return the engine called `name`, or say why it can't run this model and environment."""
+    reason = why_not(name, model, environment)
+    if reason is not None:
+        raise ValueError(f"engine {name!r} can't be used here: {reason}")
     if name == "compiled":
-        reason = why_not_compiled(model, environment)
-        if reason is not None:
-            raise ValueError(f"engine 'compiled' can't be used here: {reason}; engine 'tensorflow' runs every model")
         from a3c_core.engines.compiled import CompiledEngine
 
         return CompiledEngine(DenseModel(), environment, learner)

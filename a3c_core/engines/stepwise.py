@@ -64,11 +64,16 @@ class GymEnvironment:
         return np.dtype([("stream", "u8", 4), ("score", "i8"), ("observation", space.dtype, space.shape)])
 
     def _stateful(self) -> Any:
-        if not hasattr(self.env, "get_state"):
+        if not saves_state(self.env):
             raise NotImplementedError(
                 f"{self.env} can't save its state, so a run in the middle of an episode can't resume"
             )
         return self.env
+
+
+def saves_state(env: Any) -> bool:
+    """Return whether an environment can be saved in the middle of an episode."""
+    return hasattr(env, "get_state")
 
 
 def _make(config: EnvironmentConfig, render_mode: str | None) -> Any:
