@@ -14,10 +14,11 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from a3c_core import keras_file
 from a3c_core.errors import shown
 from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
 from a3c_core.models import MODELS, Model
-from a3c_core.optimizers import Optimizer
+from a3c_core.optimizers import Optimizer, OptimizerName
 from a3c_core.parameters import Vector
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -171,8 +172,8 @@ def _numbered(directory: Path) -> list[Path]:
 
 def _read(path: Path) -> Checkpoint:
     manifest = _read_manifest(path / _MANIFEST)
+    _refuse_other_shape(manifest, path / _MANIFEST)
     try:
-        _refuse_other_shape(manifest)
         for name, digest in manifest["sha256"].items():
             if digest != _file_digest(path / name):
                 raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
@@ -187,18 +188,36 @@ def _read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
 
 
-def _refuse_other_shape(manifest: dict[str, Any]) -> None:
+def _refuse_other_shape(manifest: dict[str, Any], path: Path) -> None:
     """Refuse a manifest whose parts are not what `save` writes, though its digest may be right."""
+
+    def require(place: str, value: Any, fits: bool, allowed: str) -> None:
+        if not fits:
+            raise CheckpointError(f"{path} does not fit its files: {place} must be {allowed}, not {shown(value)}")
+
     for name in ("sha256", "model", "optimizer", "info"):
-        if not isinstance(manifest[name], dict):
-            raise TypeError(f"{name} must be a mapping, not {shown(manifest[name])}")
+        require(name, manifest.get(name), isinstance(manifest.get(name), dict), "a mapping")
     for name in manifest["sha256"]:
-        if not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{shown(name)} can't be the name of a file in a checkpoint")
+        require("a file's name", name, _FILE_NAME.fullmatch(name) is not None, "a plain one")
+    for place, allowed in (("model", tuple(MODELS)), ("optimizer", get_args(OptimizerName))):
+        name = manifest[place].get("name")
+        require(f"{place}.name", name, name in allowed, " or ".join(allowed))
+    settings = manifest["model"].get("settings")
+    require("model.settings", settings, isinstance(settings, dict), "a mapping")
     for name in ("updates", "rejected"):
-        count = manifest["optimizer"][name]
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise TypeError(f"optimizer.{name} must be a whole number from 0 on, not {shown(count)}")
+        count = manifest["optimizer"].get(name)
+        require(f"optimizer.{name}", count, type(count) is int and count >= 0, "a whole number from 0 on")
+
+
+@contextmanager
+def fitting(checkpoint: Checkpoint) -> Iterator[None]:
+    """Within this block, what is missing in a checkpoint or of another kind than expected is said in one line."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{checkpoint.path} does not fit this run: its state can't be taken over ({type(error).__name__} {error})"
+        ) from error
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What the commands have in common: a user's mistake is one line and exit code 2."""
 
 import argparse
-import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -62,8 +62,7 @@ def new_file(text: str) -> Path:
         folder = path.absolute().parent
         while not folder.exists():
             folder = folder.parent
-    except OSError as error:  # a name that is too long, say
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    except OSError as error:  # nothing can be written there, or the name is too long
         raise argparse.ArgumentTypeError(f"can't write {shown(text)}: {error.strerror}") from error
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise argparse.ArgumentTypeError(f"can't write {shown(text)}: {folder} is not a folder that can be written to")
-    return path

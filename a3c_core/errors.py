@@ -8,6 +8,8 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 _LONGEST_VALUE = 60  # characters of a value in a message
+_LONGEST_WORD = 100
+_LONG_WORD = re.compile(r"\S{200,}")  # no path that anybody can read
 _MOST_LINES, _MOST_CHARACTERS = 20, 3_000  # of a message
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}  # pydantic's names of them
 
@@ -47,7 +49,7 @@ def shown(value: Any) -> str:
 
 def on_a_screen(message: str) -> str:
     """Return a message of which every line is kept, if there is room for all; long ones lose their middles."""
-    lines = message.splitlines()
+    lines = _LONG_WORD.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), message).splitlines() or [""]
     kept = lines[:_MOST_LINES]
     rest = [f"  … and {len(lines) - len(kept):,} more"] if len(lines) > len(kept) else []
     return "\n".join([_without_middle(line, _MOST_CHARACTERS // len(kept)) for line in kept] + rest)

@@ -16,7 +16,7 @@ from a3c_core.errors import in_words, near_miss, shown, unknown
 from a3c_core.models import MODELS
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import profile_of
-from experiments.grid import CASE, Cell, Combination, cell_id, combinations, short_names
+from experiments.grid import CASE, Cell, Combination, Grid, cell_id, combinations, short_names
 from experiments.grid_file import GridFile
 from experiments.mistakes import GridError, Mistake
 from experiments.settings import all_names, names_in, nest
@@ -37,6 +37,8 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
     cells, mistakes = [], list(file.mistakes)
     if _is_too_long(grid.name):
         mistakes.append(Mistake(file.place(("name",)), f"the study's name {shown(grid.name)} {_TOO_LONG}"))
+    for point in _schedules(grid):
+        _config(file, point, mistakes)
     for point in combinations(grid):
         identity = cell_id(point.chosen, short)
         if _is_too_long(identity):
@@ -47,6 +49,13 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
     if mistakes:
         raise GridError(file.source, mistakes)
     return tuple(cells)
+
+
+def _schedules(grid: Grid) -> Iterator[Combination]:
+    """Yield every value on the schedule's axes as if workers were dynamic: where they are not, no cell has it."""
+    for name, values in grid.axes.items():
+        if name.startswith("schedule."):
+            yield from (Combination({}, {"workers": "1->2", name: value}) for value in values)
 
 
 def _is_too_long(name: str) -> bool:
