@@ -119,7 +119,7 @@ class Run:
             self._writer.rewind(0, 0)
             return False
         checkpoint = checkpoints.load(directory)
-        if checkpoint.info["config"] != self._config.model_dump(mode="json"):
+        if checkpoint.info.get("config") != self._config.model_dump(mode="json"):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
         self.learner.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self.learner.optimizer)

@@ -36,10 +36,12 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
     from a3c_core.animation import film, write_gif
-    from a3c_core.play import environment_of, parts_from_outside, play_game, policy_of
+    from a3c_core.play import environment_of, play_game, policy_of, refuse_outsiders
 
     checkpoint = checkpoints.load(cell)
-    if parts_from_outside(checkpoint):
+    try:
+        refuse_outsiders(checkpoint)
+    except checkpoints.CheckpointError:
         return  # whoever brings results to MLflow need not trust what they name
     environment = environment_of(checkpoint, max_steps=_GIF_STEPS)
     policy = policy_of(checkpoint, environment)

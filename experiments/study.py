@@ -25,6 +25,7 @@ from experiments.settings import flatten, of_config
 
 State = Literal["new", "finished", "unfinished", "outdated", "different"]
 DONE = ("finished", "overloaded")  # ends that need no other try
+_LONGEST_NAME = 255  # bytes, in any file system
 _LOCK_PATIENCE_S = 15.0  # a killed sweep's cells need some seconds to notice
 
 
@@ -192,8 +193,10 @@ def now() -> str:
 def refuse_unwritable(folder: Path) -> None:
     """Raise UserError if nothing can be written to `folder`, which need not exist yet; leave no trace."""
     nearest = folder.absolute()
-    while not nearest.exists() and nearest != nearest.parent:
+    while not os.path.exists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in folder.parts):
+        raise UserError(f"results can't be written to {folder}: the name is too long")
     if not nearest.is_dir():
         raise UserError(f"results can't be written to {folder}: {nearest} is not a folder")
     trial = nearest / f".writable-{uuid.uuid4().hex}"

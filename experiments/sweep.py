@@ -8,6 +8,7 @@ import joblib
 from rich.console import Console
 
 from a3c_core.cores import cores, is_oversubscribed
+from a3c_core.outsiders import modules_of
 from experiments import processes
 from experiments.cell import Progress
 from experiments.grid import Cell
@@ -104,7 +105,8 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> t
 
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
-    process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
+    trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
+    process = processes.start("experiments.cell", [str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
     if log.stat().st_size == 0:
         log.unlink()
