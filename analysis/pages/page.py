@@ -91,19 +91,19 @@ def rerun_command(study: Study) -> str:
     return " ".join(["python run_sweep.py", f"--grid {grid}", *settings, f"--seeds {chosen}"])
 
 
-def _drawn(study: Study, figure: StudyFigure, on_figure: OnFigure) -> Drawn:
-    on_figure(figure.name)
-    part = figure.part(study)
+def _drawn(study: Study, entry: StudyFigure, on_figure: OnFigure) -> Drawn:
+    on_figure(entry.name)
+    part = entry.part(study)
     with style.paper():
-        images = [style.image(style.draw(part, [panel]), "png") for panel in figure.panels]
-    return Drawn(figure.name, figure.title, figure.says(study), [base64.b64encode(image).decode() for image in images])
+        images = [style.image(style.draw(part, [panel]), "png") for panel in entry.panels]
+    return Drawn(entry.name, entry.title, entry.says(study), [base64.b64encode(image).decode() for image in images])
 
 
 def _sections(study: Study, extras: Extras, on_figure: OnFigure) -> list[dict[str, Any]]:
-    figures = catalogue.catalogue(study, extras.figures)
+    entries = catalogue.catalogue(study, extras.figures)
     sections = []
     for key, title in SECTIONS.items():
-        drawn = [_drawn(study, figure, on_figure) for figure in figures if figure.section == key]
+        drawn = [_drawn(study, entry, on_figure) for entry in entries if entry.section == key]
         gaps = catalogue.gaps(study) if key == "report" else []
         if drawn or gaps:
             sections.append({"id": key, "title": title, "figures": drawn, "gaps": gaps})
