@@ -3,14 +3,14 @@
 import pytest
 
 from analysis.data import load
-from analysis.data.score import FLAPPY_BIRD, Score
+from analysis.data.score import FLAPPY_BIRD, StudyScore, complete
 from analysis.figures import style
 from analysis.figures.catalogue import catalogue
 from analysis.figures.main import main_figure
 from analysis.pages import page, readme, tables
 from tests.analysis_studies import make
 
-BALANCING = Score("seconds balanced", "seconds", learned_above=0.01, marks=(0.01, 0.25))
+BALANCING = StudyScore("seconds balanced", "seconds", learned_above=0.01, marks=(0.01, 0.25))
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,17 @@ def study(folder, monkeypatch):
 def test_amounts():
     assert FLAPPY_BIRD.amount(1.0) == "1 pipe"
     assert FLAPPY_BIRD.amount(2.5) == "2.5 pipes"
+
+
+OPEN = complete("return", "points", None, ())
+
+
+def test_a_game_that_leaves_its_score_open_has_a_page_too(folder, monkeypatch):
+    monkeypatch.setattr(load, "score_of", lambda environment_id: OPEN)
+    study = load.load_study(folder)
+    html = page.render(study, tables.all_tables(study))
+    assert " points an episode" in html
+    assert not study.runs["collapsed"].any()
 
 
 def test_runs_are_measured_by_the_marks_of_their_game(study):

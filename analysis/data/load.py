@@ -17,7 +17,7 @@ from a3c_core.config import EnvironmentConfig
 from a3c_core.costs import CostProfile
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from analysis.data import compact, metrics
-from analysis.data.score import Score, score_of
+from analysis.data.score import StudyScore, score_of
 from analysis.data.study import DONE, Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
@@ -106,7 +106,7 @@ def assemble(plan: Plan, tables: compact.Compact) -> Study:
     return Study(plan.name, plan.question, plan.axes, runs, tables.curves, _score(plan.cells[0]["config"]))
 
 
-def _score(config: Mapping[str, Any]) -> Score:
+def _score(config: Mapping[str, Any]) -> StudyScore:
     return score_of(config.get("environment", {}).get("id", EnvironmentConfig().id))
 
 

@@ -7,7 +7,7 @@ in one that ended early. Everything else is computed from the curves.
 import numpy as np
 import pandas as pd
 
-from analysis.data.score import Score
+from analysis.data.score import StudyScore
 
 BINS = 100  # one bin is 1 % of a run
 BACKLOG = 10.0  # gradients waiting per worker: more than this is a master that fell behind
@@ -123,10 +123,11 @@ def peak_score(curve: pd.DataFrame) -> float:
 def held_share(curve: pd.DataFrame, learned_above: float) -> float:
     """Return the share of its best tenth that a run still has at its end: 1 is stable, 0 has forgotten everything.
 
-    NaN if even the best tenth lies below `learned_above`: nothing was learned that could be kept.
+    NaN if even the best tenth lies below `learned_above`, since nothing was learned that could be kept, or below 0,
+    where shares mean nothing.
     """
     peak = peak_score(curve)
-    return final_score(curve) / peak if peak >= learned_above else float("nan")
+    return final_score(curve) / peak if peak > 0 and peak >= learned_above else float("nan")
 
 
 def time_to(curve: pd.DataFrame, score: float, axis: str = "clock_s") -> float:
@@ -145,7 +146,7 @@ def saturation(cycle_s: float, service_s: float) -> float:
     return float("inf") if service_s == 0 else (cycle_s + service_s) / service_s
 
 
-def run_metrics(curve: pd.DataFrame, score: Score) -> dict[str, float]:
+def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
     """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
     start, end = first_tenth(curve), last_tenth(curve)
     service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from a3c_core.schedules import Span
 from analysis.data import statistics
-from analysis.data.score import FLAPPY_BIRD, Score
+from analysis.data.score import FLAPPY_BIRD, StudyScore
 
 _TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
@@ -29,7 +29,7 @@ class Study:
     axes: Mapping[str, list[Any]]
     runs: pd.DataFrame
     curves: pd.DataFrame
-    score: Score = FLAPPY_BIRD  # of the game that was played
+    score: StudyScore = FLAPPY_BIRD  # of the game that was played
 
     @cached_property
     def done(self) -> pd.DataFrame:
@@ -72,11 +72,6 @@ class Study:
         runs = self.runs.assign(schedule=self.runs["variant"], tint=self.runs["variant"].map(tints), variant="")
         return replace(self, runs=runs)
 
-    @property
-    def schedules_are_settings(self) -> bool:
-        """Whether this is the part `shown` of a study that compares settings: each stands for a schedule."""
-        return bool((self.runs["tint"] >= 0).any())
-
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
         rows = (self.done if done else self.runs).drop_duplicates("schedule")
@@ -112,6 +107,11 @@ class Study:
         """The unit that suits the study's times: its seconds, and its name."""
         longest_s = self.curves["clock_s"].max() if len(self.curves) else 0.0
         return next((unit for unit in _TIME_UNITS if longest_s >= 2 * unit[0]), _TIME_UNITS[-1])
+
+    @property
+    def schedules_are_settings(self) -> bool:
+        """Whether this is the part `shown` of a study that compares settings: each stands for a schedule."""
+        return bool((self.runs["tint"] >= 0).any())
 
     @property
     def episodes(self) -> int:

@@ -116,10 +116,10 @@ def _of_settings(study: Study) -> str:
             learns = part.estimate(schedule, "final_score").value >= study.score.learned_above
             names[learns].append(variant if study.compares_settings else f"{schedule.title} with {variant}")
     everything = len(names[True]) + len(names[False])
-    if not names[False] or not names[True]:
-        which = "All" if names[True] else "None"
-        least = study.score.amount(study.score.learned_above)
-        return f"{which} of the {everything} combinations tried learned to score {least} an episode."
+    if not names[False]:
+        return f"All of the {everything} combinations tried learned."
+    if not names[True]:
+        return f"None of the {everything} combinations tried learned anything."
     if everything > 10 or not study.compares_settings:
         return f"{len(names[True])} of the {everything} combinations tried learned, {len(names[False])} did not."
     return f"Of what was tried, {listed(names[True])} learned; {listed(names[False])} did not."

@@ -202,7 +202,7 @@ def _method(study: Study) -> list[tuple[str, str]]:
         ("Score at the end", f"Mean of the last tenth of a run's episodes, in {study.score.name} per episode."),
         ("Interval", "95 %, over runs and never over episodes: widened percentile bootstrap of the interquartile mean "
          f"from {FEWEST_TO_RESAMPLE} runs on, Student's t below; differences and ratios are paired by seed."),
-        ("Collapse", f"A score at the end below {study.score.learned_above:g} and, at some time, more than "
+        ("Collapse", f"A score at the end below {number(study.score.learned_above)} and, at some time, more than "
          f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
         ("N*", "(C + S) / S: how many workers keep the master busy, where C is a worker's time for an episode "
          "and S the master's for a gradient. Workers that don't wait for their turn need one less."),
