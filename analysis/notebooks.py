@@ -7,10 +7,11 @@ from pathlib import Path
 
 from a3c_core.command_line import Parser
 from a3c_core.errors import on_a_screen
-from analysis import figures, style, tables
-from analysis.claims import judge_all
-from analysis.load import load_study
-from analysis.study import Study, StudyError
+from analysis.claims.catalogue import judge_all
+from analysis.data.load import load_study
+from analysis.data.study import Study, StudyError
+from analysis.figures import catalogue, style
+from analysis.pages import tables
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(Path(__file__).parent.glob("*.ipynb"))
@@ -45,7 +46,7 @@ def show(study: Study, name: str) -> None:
     from IPython.display import Image, Markdown, display
 
     try:
-        entry = figures.by_name(study, name)
+        entry = catalogue.by_name(study, name)
     except KeyError as missing:
         display(Markdown(f"*{missing.args[0]}*"))
         return

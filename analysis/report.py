@@ -11,6 +11,7 @@ examples:
   python -m analysis.report results/report                 # write results/report/index.html, figures/ and tables/
   python -m analysis.report --experiment report            # the same from MLflow, into results/report
   python -m analysis.report --experiment report --tracking-uri http://localhost:5000 --out /tmp/report
+  python -m analysis.report results/report --figure mypackage.module:FIGURE --claim mypackage.module:CLAIM
 
 Figures are drawn from runs.parquet and curves.parquet, which are brought up to date from the folder's cells where there
 are any. Exit codes: 0 the page is written (it says what is missing), 2 a mistake on the command line or in the folder.
@@ -27,6 +28,12 @@ def parser() -> Parser:
     made.add_argument(
         "--out", type=Path, metavar="DIR", help="where to write an experiment's study (default: results/NAME)"
     )
+    made.add_argument(
+        "--figure", action="append", default=[], metavar="MODULE:NAME", help="also draw this figure of your own"
+    )
+    made.add_argument(
+        "--claim", action="append", default=[], metavar="MODULE:NAME", help="also judge this claim of your own"
+    )
     return made
 
 
@@ -40,15 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("--out and --tracking-uri go with --experiment")
     if options.experiment is not None and options.out is None and Path(options.experiment).name != options.experiment:
         made.error(f"--experiment {options.experiment} can't name a folder of results: choose one with --out")
-    from analysis.build import build, fetch_experiment, summary  # slow to import, and not needed for --help
-    from analysis.study import StudyError
+    from analysis.data.study import StudyError  # slow to import, and not needed for --help
+    from analysis.pages.build import build, fetch_experiment, summary
+    from analysis.pages.extras import load_extras
 
     try:
+        extras = load_extras(options.figure, options.claim)
         folder = options.folder
         if options.experiment is not None:
             folder = options.out or Path("results") / options.experiment
             fetch_experiment(options.experiment, options.tracking_uri, folder)
-        study = build(folder)
+        study = build(folder, extras)
     except (StudyError, OSError) as error:
         print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return 2

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 
-from analysis.statistics import Estimate
+from analysis.data.statistics import Estimate
 
 
 def number(value: float) -> str:

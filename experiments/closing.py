@@ -38,7 +38,7 @@ def cell_row(study: Study, cell: Cell) -> tuple[str, ...]:
         return ("", "", "", "", "", status)
     return (
         f"{summary['score_last_tenth']:.1f}",
-        _collapsed(summary),
+        _collapsed(summary, cell),
         f"{summary['staleness_mean']:,.1f}",
         f"{summary['queue_peak']:,}",
         duration(summary["clock_s"]),
@@ -69,12 +69,14 @@ def _how_to_open(uri: str) -> str:
     return python_command("-m", "mlflow", "ui", "--backend-store-uri", uri) if sqlite_path(uri) else shown(uri)
 
 
-def _collapsed(summary: dict[str, Any]) -> str:
+def _collapsed(summary: dict[str, Any], cell: Cell) -> str:
     """Return yes or no by the analysis' own definition."""
     try:
-        from analysis.metrics import collapsed
+        from analysis.data.metrics import collapsed
+        from analysis.data.score import score_of
     except ImportError:
         return ""
     overloaded = summary["outcome"] == "overloaded"
-    verdict = collapsed(summary["score_last_tenth"], summary["queue_peak"], summary["workers_max"], overloaded)
+    least = score_of(cell.config.environment.id).learned_above
+    verdict = collapsed(summary["score_last_tenth"], summary["queue_peak"], summary["workers_max"], overloaded, least)
     return "yes" if verdict else "no"

@@ -14,7 +14,7 @@ from a3c_core.config import RunConfig
 from a3c_core.files import write_json
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import train
-from analysis.study import Study, schedule_label, variant_label
+from analysis.data.study import Study, schedule_label, variant_label
 
 REPORT_EXCHANGE = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.claims import CLAIMS, judge_all
-from analysis.statistics import Estimate
-from analysis.verdicts import above, runs_needed, together
+from analysis.claims.catalogue import judge_all
+from analysis.claims.verdicts import above, runs_needed, together
+from analysis.data.statistics import Estimate
 from tests.analysis_studies import joined, made_up
 
 COLLAPSED = {"final_score": 0.05, "collapsed": True, "held_share": float("nan"), "load_start": 3.0, "load_end": 2.0}
@@ -140,4 +140,4 @@ def test_seeds_needed_grow_with_the_square():
 
 
 def test_claims_are_numbered_as_in_the_documents_list():
-    assert [claim.number for claim in CLAIMS] == [1, 2, 3, 4, 5, 6, 7]
+    assert [judgement.number for judgement in judge_all(made_up(BELIEVED))] == [1, 2, 3, 4, 5, 6, 7]

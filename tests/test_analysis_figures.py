@@ -7,9 +7,11 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from analysis import answer, figures, style
-from analysis.load import load_study
-from analysis.study import Schedule
+from analysis.data.load import load_study
+from analysis.data.study import Schedule, Study
+from analysis.figures import arrivals, catalogue, fixed_workers, style
+from analysis.figures.main import main_figure, plot_bearing
+from analysis.pages import answer
 from tests.analysis_studies import joined, made_up, make, make_tiny
 
 
@@ -33,7 +35,7 @@ def remedies(tmp_path_factory):
 
 
 def names(study):
-    return [entry.name for entry in figures.catalogue(study)]
+    return [entry.name for entry in catalogue.catalogue(study)]
 
 
 def test_the_reports_figures_come_first_and_under_their_numbers(study):
@@ -41,9 +43,9 @@ def test_the_reports_figures_come_first_and_under_their_numbers(study):
 
 
 def test_each_kind_of_study_has_its_own_main_figure(study, capacity, remedies):
-    assert "plot_fixed_score" in str(figures.main_figure(study).panels)
-    assert "plot_collapse_map" in str(figures.main_figure(capacity).panels)
-    assert "plot_settings" in str(figures.main_figure(remedies).panels)
+    assert "plot_fixed_score" in str(main_figure(study).panels)
+    assert "plot_collapse_map" in str(main_figure(capacity).panels)
+    assert "plot_settings" in str(main_figure(remedies).panels)
     assert "collapse_map" not in names(study) + names(remedies)
     assert "1_fixed_workers" not in names(remedies)
 
@@ -51,7 +53,7 @@ def test_each_kind_of_study_has_its_own_main_figure(study, capacity, remedies):
 @pytest.mark.parametrize("kind", ["study", "capacity", "remedies"])
 def test_every_figure_draws_and_says_something(kind, request):
     data = request.getfixturevalue(kind)
-    for entry in [figures.main_figure(data), *figures.catalogue(data)]:
+    for entry in [main_figure(data), *catalogue.catalogue(data)]:
         with style.paper():
             figure = style.draw(entry.part(data), list(entry.panels))
         assert len(figure.axes) == len(entry.panels)
@@ -144,7 +146,7 @@ def test_dynamic_schedules_are_dashed_and_markers_differ():
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_images_are_the_same_bytes_whatever_the_users_settings(study, kind):
-    entry = figures.by_name(study, "queue")
+    entry = catalogue.by_name(study, "queue")
 
     def drawn():
         with style.paper():
@@ -159,24 +161,22 @@ def test_images_are_the_same_bytes_whatever_the_users_settings(study, kind):
 
 def test_an_unknown_figure_is_named_with_those_there_are(study):
     with pytest.raises(KeyError, match="1_fixed_workers"):
-        figures.by_name(study, "nonsense")
+        catalogue.by_name(study, "nonsense")
 
 
 def test_a_planned_schedule_without_runs_is_a_gap(study):
     lost = study.runs["schedule"] == "6→12"
     study.runs.loc[lost, "status"], backup = "failed", study.runs["status"].copy()
     try:
-        partly = figures.Study(study.name, study.question, study.axes, study.runs.copy(), study.curves)
+        partly = Study(study.name, study.question, study.axes, study.runs.copy(), study.curves)
     finally:
         study.runs["status"] = backup
     assert "2_6to12" not in names(partly)
-    assert figures.gaps(partly) == ["6→12: not drawn, because none of its runs is done."]
+    assert catalogue.gaps(partly) == ["6→12: not drawn, because none of its runs is done."]
 
 
 def test_panels_return_their_axes(study):
-    from analysis import figures_report, figures_why
-
     with style.paper():
-        for panel in (figures_report.plot_fixed_score, figures_report.plot_bearing, figures_why.plot_load):
+        for panel in (fixed_workers.plot_fixed_score, plot_bearing, arrivals.plot_load):
             ax = Figure().add_subplot()
             assert panel(study, ax) is ax

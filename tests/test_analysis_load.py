@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from a3c_core.records import read_records
-from analysis import compact
-from analysis.load import assemble, collect, load_study, read_plan
-from analysis.study import StudyError
+from analysis.data import compact
+from analysis.data.load import assemble, collect, load_study, read_plan
+from analysis.data.study import StudyError
 from tests.analysis_studies import COMMIT, make, make_tiny, plan, run, write_metadata
 
 

@@ -9,7 +9,8 @@ import pytest
 from a3c_core.config import RunConfig
 from a3c_core.records import read_records
 from a3c_core.train import train
-from analysis import metrics
+from analysis.data import metrics
+from analysis.data.score import FLAPPY_BIRD
 from tests.analysis_studies import REPORT_EXCHANGE
 
 
@@ -68,11 +69,11 @@ def test_scores_of_a_run():
     rising = curve([float(value) for value in range(20)])
     assert metrics.final_score(rising) == 18.5
     assert metrics.mean_score(rising) == 9.5
-    assert metrics.held_share(rising) == 1.0
+    assert metrics.held_share(rising, learned_above=1.0) == 1.0
     fallen = curve([0.0] * 5 + [40.0] * 5 + [10.0] * 10)
     assert metrics.peak_score(fallen) == 40.0
-    assert metrics.held_share(fallen) == 0.25
-    assert math.isnan(metrics.held_share(curve([0.1] * 20)))
+    assert metrics.held_share(fallen, learned_above=1.0) == 0.25
+    assert math.isnan(metrics.held_share(curve([0.1] * 20), learned_above=1.0))
 
 
 def test_time_to_a_score_is_censored():
@@ -101,10 +102,10 @@ def test_load_counts_gradients_not_episodes():
 
 
 def test_collapse_needs_no_learning_and_a_master_that_fell_behind():
-    assert metrics.collapsed(final=0.2, queue_peak=500, workers_max=40, overloaded=False)
-    assert metrics.collapsed(final=0.2, queue_peak=5, workers_max=40, overloaded=True)
-    assert not metrics.collapsed(final=0.2, queue_peak=8, workers_max=40, overloaded=False)
-    assert not metrics.collapsed(final=30.0, queue_peak=500, workers_max=40, overloaded=False)
+    assert metrics.collapsed(final=0.2, queue_peak=500, workers_max=40, overloaded=False, learned_above=1.0)
+    assert metrics.collapsed(final=0.2, queue_peak=5, workers_max=40, overloaded=True, learned_above=1.0)
+    assert not metrics.collapsed(final=0.2, queue_peak=8, workers_max=40, overloaded=False, learned_above=1.0)
+    assert not metrics.collapsed(final=30.0, queue_peak=500, workers_max=40, overloaded=False, learned_above=1.0)
 
 
 def test_saturation():
@@ -118,7 +119,7 @@ def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
     summary = train(config, tmp_path)
     records = read_records(tmp_path).to_pandas()
     bins = metrics.binned(records, 600)
-    numbers = metrics.run_metrics(bins)
+    numbers = metrics.run_metrics(bins, FLAPPY_BIRD)
     assert numbers["final_score"] == pytest.approx(summary.score_last_tenth)
     assert numbers["mean_score"] == pytest.approx(summary.score_mean)
     assert bins["env_steps"].iloc[-1] == summary.env_steps

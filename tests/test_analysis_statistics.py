@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis import statistics
+from analysis.data import statistics
 
 # What rliable 1.2.0 gives for these two matrices of 10 runs on 3 tasks (50,000 resamples; 20,000 for the probability).
 A = np.array(

@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis import figures, report, tracking
-from analysis.load import load_study
-from analysis.study import StudyError
+from analysis import report
+from analysis.data import tracking
+from analysis.data.load import load_study
+from analysis.data.study import StudyError
+from analysis.figures import catalogue
 from tests.analysis_studies import make_tiny
 
 FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet")
@@ -86,7 +88,7 @@ def test_the_study_from_mlflow_is_the_one_from_the_folder(tiny, mlflow, tmp_path
 
 
 def test_the_command_goes_on_to_the_page(mlflow, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "catalogue", lambda study: [])
+    monkeypatch.setattr(catalogue, "catalogue", lambda study, more: [])
     assert report.main(["--experiment", "tiny", "--out", str(tmp_path)]) == 0
     assert "Why?" in (tmp_path / "index.html").read_text()
 

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from a3c_core import heartbeat
-from analysis import figures, report
+from analysis import report
+from analysis.figures import catalogue
 from tests.analysis_studies import make_tiny, plan, run, write_metadata
 from tests.browser import INSTALLED, browser
 
@@ -31,8 +32,8 @@ def built(tmp_path_factory):
 @pytest.fixture
 def few_figures(monkeypatch):
     """Draw only one figure besides the main one, where figures are not what is tested."""
-    everything = figures.catalogue
-    monkeypatch.setattr(figures, "catalogue", lambda study: everything(study)[:1])
+    everything = catalogue.catalogue
+    monkeypatch.setattr(catalogue, "catalogue", lambda study, more: everything(study, more)[:1])
 
 
 def made_files(folder: Path) -> dict[str, bytes]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import readme, tables
-from analysis.load import load_study
+from analysis.data.load import load_study
+from analysis.pages import readme, tables
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = ("report", "dynamic", "map", "remedies", "workers", "entropy", "sensitivity", "frames")

@@ -209,7 +209,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
 class FlappyGame:
     """Our Flappy Bird as a game to learn: each episode has the stream of its (seed, worker, episode)."""
 
-    score = Score("score", "pipes", learned_above=1.0, marks=(1.0, 5.0, 10.0, 20.0, 50.0, 100.0), whole=True)
+    score = Score("pipes passed", "pipes", learned_above=1.0, marks=(1.0, 5.0, 10.0, 20.0, 50.0, 100.0), whole=True)
 
     def __init__(self, config: EnvironmentConfig):
         self.config = config

@@ -61,12 +61,13 @@ class GymnasiumGame:
 
 def declared_score(spec: EnvSpec) -> Score:
     """Return what an environment says of its score, without building it; what it leaves out has defaults."""
+    solved = {"marks": () if spec.reward_threshold is None else (spec.reward_threshold,)}  # not the least worth having
     try:
         entry: Any = spec.entry_point
-        kind = entry if callable(entry) else load_env_creator(entry)
-        return Score(**{"learned_above": spec.reward_threshold, **kind.metadata["score"]})
+        kind: Any = entry if callable(entry) else load_env_creator(entry)
+        return Score(**{**solved, **kind.metadata["score"]})
     except Exception:  # an entry point may be any function, and its module may need what is not installed
-        return Score(learned_above=spec.reward_threshold)
+        return Score(**solved)
 
 
 @functools.cache

@@ -1,0 +1,73 @@
+"""Many runs' curves as one: the interquartile mean over runs, and how far they spread."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analysis.data import statistics
+from analysis.data.study import Schedule, Study
+
+_GRID = 200  # points of a curve over anything but episodes
+
+Column = str | Callable[[pd.DataFrame], np.ndarray]
+
+
+class Band(NamedTuple):
+    """A curve over `x` [K] with what to shade: the 95 % interval, or for fewer than 8 runs their range."""
+
+    x: np.ndarray
+    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    runs: int
+
+
+@lru_cache(maxsize=1024)
+def over_episodes(study: Study, schedule: Schedule, column: Column) -> Band:
+    """Return `column` (a curve's column, or a function of a curve) over episodes, up to the end of the shortest run."""
+    curves = list(study.each_curve(schedule))
+    length = min(map(len, curves))
+    matrix = np.stack([_values(curve, column)[:length] for curve in curves])  # [runs, bins]
+    return _band(curves[0]["episodes"].to_numpy(float)[:length], matrix)
+
+
+@lru_cache(maxsize=1024)
+def over(study: Study, schedule: Schedule, column: Column, axis: str) -> Band:
+    """Return `column` over another `axis` (env_steps, updates, clock_s), until half of the runs have ended.
+
+    A run that has ended keeps its last value: what it has learned does not go away.
+    """
+    if axis == "episodes":
+        return over_episodes(study, schedule, column)
+    curves = list(study.each_curve(schedule))
+    end = float(np.median([curve[axis].iloc[-1] for curve in curves]))
+    grid = np.linspace(end / _GRID, end, _GRID)
+    matrix = np.stack([np.interp(grid, curve[axis].to_numpy(float), _values(curve, column)) for curve in curves])
+    return _band(grid, matrix)
+
+
+def _values(curve: pd.DataFrame, column: Column) -> np.ndarray:
+    return curve[column].to_numpy(float) if isinstance(column, str) else column(curve)
+
+
+def _band(x: np.ndarray, matrix: np.ndarray) -> Band:
+    """Return the band of `matrix` [runs, K]; points where a run has no value are left out."""
+    whole = np.isfinite(matrix).all(axis=0)
+    x, matrix = x[whole], matrix[:, whole]
+    if len(matrix) < statistics.FEWEST_TO_RESAMPLE or not matrix.size:
+        low, high = (matrix.min(axis=0), matrix.max(axis=0)) if matrix.size else (matrix[0], matrix[0])
+    else:
+        low, high = statistics.interval(matrix)
+    return Band(x, statistics.iqm(matrix, axis=0) if matrix.size else matrix[0], low, high, len(matrix))
+
+
+def spread_words(runs: int) -> str:
+    """Return what the shading of a figure with that many runs means."""
+    if runs == 1:
+        return "one run each"
+    if runs < statistics.FEWEST_TO_RESAMPLE:
+        return f"mean of {runs} runs, shaded: their range" if runs < 4 else f"IQM of {runs} runs, shaded: their range"
+    return f"IQM of {runs} runs, shaded: 95 % interval"

@@ -1,0 +1,194 @@
+"""What a run's records say, as pure functions: binned curves, scores, time to a score, load of the master, collapse.
+
+Curves are cut into equal parts of the *planned* episodes, so that bin 37 means the same in every run of a study, also
+in one that ended early. Everything else is computed from the curves.
+"""
+
+import numpy as np
+import pandas as pd
+
+from analysis.data.score import StudyScore
+
+BINS = 100  # one bin is 1 % of a run
+BACKLOG = 10.0  # gradients waiting per worker: more than this is a master that fell behind
+
+_MEANS = {
+    "score": "score",
+    "return": "return",
+    "steps": "steps",
+    "truncated": "truncated",
+    "staleness": "staleness",
+    "queue": "queue_length",
+    "queue_wait_s": "queue_wait_s",
+    "entropy": "entropy",
+    "gradient_norm": "gradient_norm",
+}
+COLUMNS = [
+    "score",
+    "steps",
+    "staleness",
+    "queue_length",
+    "queue_wait_s",
+    "entropy",
+    "gradient_norm",
+    "return",
+    "truncated",
+]
+COLUMNS += [
+    "started_s",
+    "finished_s",
+    "applied_s",
+    "master_busy_s",
+    "version_applied",
+    "workers_alive",
+    "status",
+    "episode",
+]
+
+
+def binned(records: pd.DataFrame, planned_episodes: int, bins: int = BINS) -> pd.DataFrame:
+    """Return one row per bin of a run's `records` (COLUMNS, in the order in which the master dealt with them).
+
+    Means over the bin's episodes: score, return, steps, truncated (share), staleness (updates), queue
+    (gradients found waiting), queue_wait_s, episode_s (start to arrival), entropy, gradient_norm, applied (share).
+    Values at its end: episodes, env_steps, updates, clock_s, arrived_s (last arrival), busy_s (master), workers (most).
+    """
+    parts = min(bins, planned_episodes)
+    position = np.arange(len(records), dtype=np.int64)
+    number = np.minimum(position * parts // planned_episodes, parts - 1)  # a real run may play a few more
+    groups = records.groupby(number)
+    curve = groups[list(_MEANS.values())].mean().rename(columns={old: new for new, old in _MEANS.items()})
+    curve["episode_s"] = (records["finished_s"] - records["started_s"]).groupby(number).mean()
+    curve["applied"] = (records["status"] == "applied").groupby(number).mean()
+    curve["episodes"] = groups.size().cumsum()
+    curve["env_steps"] = groups["steps"].sum().cumsum()
+    for new, old in {"updates": "version_applied", "clock_s": "applied_s", "busy_s": "master_busy_s"}.items():
+        curve[new] = groups[old].last().cummax()
+    curve["arrived_s"] = groups["finished_s"].max().cummax()
+    curve["workers"] = groups["workers_alive"].max()
+    curve.index.name = "bin"
+    return curve.reset_index()
+
+
+def per_bin(cumulative: np.ndarray) -> np.ndarray:
+    """Return what each bin adds to a `cumulative` quantity [B] that starts from 0."""
+    return np.diff(cumulative, prepend=0.0)
+
+
+def utilisation(curve: pd.DataFrame) -> np.ndarray:
+    """Return [B] the share of its time that the master worked, in each bin."""
+    return _ratio(per_bin(curve["busy_s"].to_numpy(float)), per_bin(curve["clock_s"].to_numpy(float))).clip(0.0, 1.0)
+
+
+def offered_load(curve: pd.DataFrame) -> np.ndarray:
+    """Return [B] the work that arrives per second, in seconds of the master's time: above 1 it cannot keep up."""
+    arrivals, service_s, span_s = _arriving(curve)
+    return _ratio(arrivals * service_s, span_s)
+
+
+def load_between(curve: pd.DataFrame, first: float, last: float) -> float:
+    """Return the offered load over the part of the curve from `first` to `last` (shares of the bins played)."""
+    begin = int(first * len(curve))
+    part = slice(begin, max(begin + 1, round(last * len(curve))))
+    arrivals, service_s, span_s = (values[part] for values in _arriving(curve))
+    return float(_ratio((arrivals * service_s).sum(), span_s.sum()))
+
+
+def first_tenth(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return the first tenth of the bins played, at least one."""
+    return curve.iloc[: max(1, len(curve) // 10)]
+
+
+def last_tenth(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return the last tenth of the bins played, at least one."""
+    return curve.iloc[-max(1, len(curve) // 10) :]
+
+
+def final_score(curve: pd.DataFrame) -> float:
+    """Return the mean score over the last tenth of the run: what it has learned."""
+    return float(last_tenth(curve)["score"].mean())
+
+
+def mean_score(curve: pd.DataFrame) -> float:
+    """Return the mean score over the whole run: the area under the learning curve per episode."""
+    return float(curve["score"].mean())
+
+
+def peak_score(curve: pd.DataFrame) -> float:
+    """Return the best mean score of any tenth of the run."""
+    window = max(1, len(curve) // 10)
+    return float(curve["score"].rolling(window).mean().max())
+
+
+def held_share(curve: pd.DataFrame, learned_above: float) -> float:
+    """Return the share of its best tenth that a run still has at its end: 1 is stable, 0 has forgotten everything.
+
+    NaN if even the best tenth lies below `learned_above`, since nothing was learned that could be kept, or below 0,
+    where shares mean nothing.
+    """
+    peak = peak_score(curve)
+    return final_score(curve) / peak if peak > 0 and peak >= learned_above else float("nan")
+
+
+def time_to(curve: pd.DataFrame, score: float, axis: str = "clock_s") -> float:
+    """Return the value of `axis` at the end of the first bin whose mean score reaches `score`; inf if none does."""
+    reached = np.flatnonzero(curve["score"].to_numpy() >= score)
+    return float(curve[axis].iloc[reached[0]]) if reached.size else float("inf")
+
+
+def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: bool, learned_above: float) -> bool:
+    """Return whether a run learned nothing and its master fell behind, by over BACKLOG gradients for each worker."""
+    return final < learned_above and (overloaded or queue_peak > BACKLOG * workers_max)
+
+
+def saturation(cycle_s: float, service_s: float) -> float:
+    """Return N* = (C + S) / S, the number of workers from which on a master has no idle moment."""
+    return float("inf") if service_s == 0 else (cycle_s + service_s) / service_s
+
+
+def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
+    """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
+    start, end = first_tenth(curve), last_tenth(curve)
+    service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))
+    cycle_s = float(start["episode_s"].mean())
+    return {
+        "final_score": final_score(curve),
+        "mean_score": mean_score(curve),
+        "peak_score": peak_score(curve),
+        "held_share": held_share(curve, score.learned_above),
+        "steps_start": float(start["steps"].mean()),
+        "steps_end": float(end["steps"].mean()),
+        "steps_per_s": float(_ratio(curve["env_steps"].iloc[-1], curve["clock_s"].iloc[-1])),
+        "episodes_per_s": float(_ratio(curve["episodes"].iloc[-1], curve["clock_s"].iloc[-1])),
+        "updates_per_s_start": float(_ratio(start["updates"].iloc[-1], start["clock_s"].iloc[-1])),
+        "utilisation_start": float(min(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
+        "load_start": load_between(curve, 0.0, 0.1),
+        "load_end": load_between(curve, 0.9, 1.0),
+        "cycle_s_start": cycle_s,
+        "service_s_start": service_s,
+        "saturation_observed": saturation(cycle_s, service_s),
+        **{f"time_to_{mark:g}_s": time_to(curve, mark) for mark in score.marks},
+        **{f"episodes_to_{mark:g}": time_to(curve, mark, "episodes") for mark in score.marks},
+    }
+
+
+def _arriving(curve: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, per bin [B]: gradients that arrived, the master's seconds for one at that time, and seconds passed.
+
+    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of
+    the moment of arrival, not of the turn, which may come much later.
+    """
+    episodes, updates = (per_bin(curve[name].to_numpy(float)) for name in ("episodes", "updates"))
+    gradients = _ratio(updates, episodes * curve["applied"].to_numpy(float))  # per episode
+    arrivals = episodes * np.maximum(1.0, np.nan_to_num(gradients, nan=1.0))
+    names = ("clock_s", "arrived_s", "busy_s", "updates")
+    clock, arrived, busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in names)
+    service_s = _ratio(np.diff(np.interp(arrived, clock, busy)), np.diff(np.interp(arrived, clock, done)))
+    overall_s = float(_ratio(busy[-1], done[-1]))
+    return arrivals, np.where(np.isfinite(service_s), service_s, overall_s), np.diff(arrived)
+
+
+def _ratio(numerator, denominator):
+    """Return numerator / denominator, and NaN where the denominator is 0."""
+    numerator, denominator = np.asarray(numerator, float), np.asarray(denominator, float)
+    return np.divide(numerator, denominator, out=np.full(denominator.shape, np.nan), where=denominator != 0)

@@ -1,0 +1,209 @@
+"""From an MLflow experiment to a study's folder: its plan and its compact tables, without the full records."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from a3c_core.config import RunConfig
+from a3c_core.files import write_json
+from analysis.data import compact
+from analysis.data.study import DONE, StudyError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+DEFAULT_URI = "sqlite:///mlflow.db"
+_FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet")
+_STATUS, _LOGGED, _NAME, _NOTE = "cell_status", "episodes_logged", "mlflow.runName", "mlflow.note.content"
+_ENVIRONMENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
+_ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+
+OnRun = Callable[[int, int], None]  # (runs read, runs in all)
+
+
+def fetch(experiment: str, uri: str | None, folder: Path, on_run: OnRun = lambda done, total: None) -> None:
+    """Fill `folder` with the study of an experiment's runs: study.json and the compact tables."""
+    uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI
+    _refuse_other_study(folder)
+    client = _connect(uri)
+    runs = _runs_of(client, experiment)
+    cells = newest_cells(runs)
+    if not cells:
+        raise StudyError(f"the experiment {experiment} holds no runs of run_sweep.py")
+    planned, rows, curves = [], [], []
+    for number, run in enumerate(cells):
+        cell, row, curve = _read_run(client, run)
+        planned.append(cell)
+        rows.append(row)
+        curves += [] if curve is None else [curve]
+        on_run(number + 1, len(cells))
+    blank = compact.empty()
+    together = pd.concat(curves)[list(blank.curves.columns)] if curves else blank.curves
+    write_json(folder / "study.json", _plan(experiment, runs, planned))
+    compact.write(folder, compact.Compact(pd.DataFrame(rows, columns=blank.runs.columns), together))
+
+
+def newest_cells(runs: "list[Run]") -> "list[Run]":
+    """Return one run per cell, in the order of their start: the newest that is done, else the newest."""
+    chosen: dict[str, Run] = {}
+    for run in sorted((run for run in runs if _STATUS in run.data.tags), key=lambda run: run.info.start_time):
+        name = run.data.tags[_NAME]
+        before = chosen.get(name)
+        if before is None or run.data.tags[_STATUS] in DONE or before.data.tags[_STATUS] not in DONE:
+            chosen[name] = run
+    return list(chosen.values())
+
+
+def settings_of(cell: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell's values on the axes: its id names them, by the last part of their names where that is enough."""
+    flat = dict(_flatten(config))
+    settings: dict[str, Any] = {}
+    for part in cell.split(","):
+        short, _, text = part.partition("=")
+        full = short if short in flat else next((name for name in flat if name.endswith(f".{short}")), short)
+        settings[full] = flat.get(full, text)
+    return {**settings, "seed": config["seed"]}
+
+
+def _connect(uri: str) -> "MlflowClient":
+    """Return a client of the store; MLflow has many ways to fail at an odd address, and the user needs the reason."""
+    try:
+        return _client(uri)
+    except StudyError:
+        raise
+    except Exception as error:
+        raise _cant_be_asked(error) from error
+
+
+def _client(uri: str) -> "MlflowClient":
+    if uri.startswith("sqlite:"):
+        path = Path(urlsplit(uri).path[1:])
+        if not os.path.isfile(path):
+            raise StudyError(f"no tracking database {path}: give --tracking-uri, or run a sweep first")
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+
+    return MlflowClient(uri)
+
+
+def _runs_of(client: "MlflowClient", experiment: str) -> "list[Run]":
+    """Return all runs of an experiment, the sweeps' own among them."""
+    try:
+        found = client.get_experiment_by_name(experiment)
+        if found is None:
+            names = [e.name for e in client.search_experiments() if e.name != "Default"]
+            raise StudyError(f"no experiment {experiment}; there are {', '.join(names) if names else 'none'}")
+        return list(_pages(client, found.experiment_id))
+    except StudyError:
+        raise
+    except Exception as error:
+        raise _cant_be_asked(error) from error
+
+
+def _cant_be_asked(error: Exception) -> StudyError:
+    return StudyError(f"MLflow can't be asked: {' '.join(str(error).split())[:200] or type(error).__name__}")
+
+
+def _pages(client: "MlflowClient", experiment_id: str) -> "Iterator[Run]":
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], max_results=1000, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _read_run(client: "MlflowClient", run: "Run") -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame | None]:
+    """Return a cell's plan, its row and its curve, the last None if it is not done."""
+    name = run.data.tags[_NAME]
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        _download(client, run.info.run_id, directory)
+        config = _config(directory, run)
+        row = compact.row_of(directory, name, config)
+        curve = None
+        if row["status"] in DONE:
+            try:
+                curve = compact.curve_of(directory, name, config["episodes"])
+            except StudyError as error:
+                row |= {"status": "unreadable", "reason": str(error)}
+        else:
+            row |= {"status": run.data.tags[_STATUS], "reason": run.data.tags.get("reason") or None}
+            row["played"] = int(run.data.tags.get(_LOGGED, 0))
+    return {"id": name, "settings": settings_of(name, config), "config": config}, row, curve
+
+
+def _download(client: "MlflowClient", run_id: str, directory: Path) -> None:
+    """Bring those of the run's files that are there."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        there = {item.path for item in client.list_artifacts(run_id)}
+        for name in _FILES:
+            if name in there:
+                client.download_artifacts(run_id, name, str(directory))
+    except (MlflowException, OSError) as error:
+        raise StudyError(
+            f"the artifacts of MLflow run {run_id} can't be read: {' '.join(str(error).split())[:200]}"
+        ) from error
+
+
+def _config(directory: Path, run: "Run") -> dict[str, Any]:
+    """Return a run's settings: from its file, or put together from its parameters if it has not ended."""
+    path = directory / "config.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    nested: dict[str, Any] = {}
+    for name, value in run.data.params.items():
+        *outer, last = name.split(".")
+        section = nested
+        for key in outer:
+            section = section.setdefault(key, {})
+        section[last] = _value(value)
+    known = {name: value for name, value in nested.items() if name in RunConfig.model_fields}
+    try:
+        return RunConfig.model_validate(known).model_dump(mode="json")
+    except ValueError as error:
+        raise StudyError(f"MLflow run {run.info.run_id} has settings of another version") from error
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _plan(experiment: str, runs: "list[Run]", cells: list[dict[str, Any]]) -> dict[str, Any]:
+    notes = [run.data.tags[_NOTE] for run in runs if run.data.tags.get(_NOTE)]
+    axes: dict[str, list[Any]] = {}
+    for cell in cells:
+        for name, value in cell["settings"].items():
+            if name != "seed" and value not in axes.setdefault(name, []):
+                axes[name].append(value)
+    question = notes[0] if notes else f"What do the runs of {experiment} show?"
+    return {"name": experiment, "question": question, "source": "mlflow", "axes": axes, "cells": cells}
+
+
+def _refuse_other_study(folder: Path) -> None:
+    """Refuse to write over a study that was not made from MLflow."""
+    path = folder / "study.json"
+    if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("source") != "mlflow":
+        raise StudyError(f"{folder} holds a study already: read that (without --experiment), or choose another --out")
+
+
+def _flatten(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

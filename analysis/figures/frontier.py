@@ -1,0 +1,150 @@
+"""The trade-off: learning per episode against speed, and what both together come to, the time to a score."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from analysis.data import statistics
+from analysis.data.outcomes import reference_score
+from analysis.data.study import Schedule, Study
+from analysis.figures import style
+from analysis.figures.figure import StudyFigure
+from analysis.figures.sentences import names
+from analysis.words import count, duration, listed, number
+
+_LINE = 12  # points from one label's row to the next
+_LETTER = 0.03  # a letter's width, as a share of the largest speed
+_MOST_RANKED = 4  # schedules that are all named
+
+
+def plot_frontier(study: Study, ax: Axes) -> Axes:
+    """Draw learning per episode against speed, and the schedules that no other beats in both."""
+    points = frontier_points(study)
+    best = points[points["best"]].sort_values("speed")
+    ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
+    rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
+    numbers = points.to_dict("index")
+    for schedule in study.schedules():
+        _draw_point(ax, numbers[schedule.label], schedule, rows.get(schedule.label, 0))
+    ax.set_xlim(0, 1.18 * points["speed"].max())
+    ax.set_ylim(-0.08 * ax.get_ylim()[1], 1.1 * ax.get_ylim()[1])
+    ax.set_xlabel("speed (environment steps per second)")
+    ax.set_ylabel("learning (mean score, all episodes)")
+    style.plain(ax.xaxis)
+    ax.set_title("Learning efficiency against speed")
+    style.note(ax, "grey: schedules that no other beats in both; hollow: dynamic")
+    return ax
+
+
+def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, row: int) -> None:
+    """Draw a schedule's point with its intervals and its label: fixed ones above, dynamic ones in a row below."""
+    shade = style.tone(schedule)
+    if np.isfinite(point["learning_low"]) and point["runs"] >= statistics.FEWEST_TO_RESAMPLE:
+        ax.plot([point["speed"]] * 2, [point["learning_low"], point["learning_high"]], color=shade, linewidth=1.6)
+        ax.plot([point["speed_low"], point["speed_high"]], [point["learning"]] * 2, color=shade, linewidth=1.6)
+    face = "white" if schedule.dynamic else shade
+    ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
+            markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
+    side = {"xytext": (8, -14 - _LINE * row)} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
+    ax.annotate(schedule.label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
+                color=shade, **side)  # fmt: skip
+
+
+def _label_rows(speeds: pd.Series) -> dict[str, int]:
+    """Return the row, counted from the top, in which each label below its point runs into no other."""
+    ends: list[float] = []  # of the last label in each row
+    rows = {}
+    for label, speed in speeds.sort_values().items():
+        free = next((row for row, end in enumerate(ends) if end < speed), len(ends))
+        ends[free : free + 1] = [speed + _LETTER * len(str(label)) * speeds.max()]
+        rows[str(label)] = free
+    return rows
+
+
+def frontier_points(study: Study) -> pd.DataFrame:
+    """Return one row per schedule: speed and learning with their intervals, and whether no other beats it in both."""
+    rows = {}
+    for schedule in study.schedules():
+        speed, learning = (study.estimate(schedule, column) for column in ("steps_per_s", "mean_score"))
+        rows[schedule.label] = (*speed[:3], *learning[:3], learning.runs)
+    names = ["speed", "speed_low", "speed_high", "learning", "learning_low", "learning_high", "runs"]
+    points = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+    values = points[["speed", "learning"]].to_numpy(float)
+    beaten = [((values >= point).all(axis=1) & (values > point).any(axis=1)).any() for point in values]
+    points["best"] = [not lost for lost in beaten]
+    return points
+
+
+def plot_time_to_score(study: Study, ax: Axes) -> Axes:
+    """Draw when each run reached the reference score; runs that never did stand at the right edge."""
+    score, (unit_s, unit) = reference_score(study), study.time_unit
+    schedules = study.schedules()[::-1]
+    times = [study.values(schedule, f"time_to_{score:g}_s").to_numpy(float) / unit_s for schedule in schedules]
+    longest = max((float(t[np.isfinite(t)].max()) for t in times if np.isfinite(t).any()), default=1.0)
+    for place, (schedule, hours) in enumerate(zip(schedules, times, strict=True)):
+        _draw_times(ax, place, schedule, hours, longest)
+    ax.set_yticks(range(len(schedules)), [schedule.label for schedule in schedules])
+    ax.set_xlim(0, 1.32 * longest)
+    ax.set_ylim(-0.6, len(schedules) - 0.4)
+    ax.set_xlabel(f"time ({unit})")
+    ax.set_title(f"Time to a mean score of {score:g}")
+    style.note(ax, "dots: runs; bar: their median; right: runs that never reached it")
+    return ax
+
+
+def _draw_times(ax: Axes, place: int, schedule: Schedule, hours: np.ndarray, longest: float) -> None:
+    reached = hours[np.isfinite(hours)]
+    shade = style.tone(schedule)
+    ax.plot(reached, np.full(len(reached), place), style.shape(schedule), color=shade, alpha=0.6, markersize=7)
+    if len(reached) > len(hours) / 2:
+        ax.plot([np.median(hours)] * 2, [place - 0.28, place + 0.28], color=shade, linewidth=3)
+    if len(reached) < len(hours):
+        text = f"never: {len(hours) - len(reached)} of {len(hours)}"
+        ax.text(1.31 * longest, place, text, ha="right", va="center", fontsize=9, color=style.WARNING)
+
+
+def sentence(study: Study) -> str:
+    """Read the frontier and the time to a score."""
+    return f"{_of_frontier(study)} {_of_time_to_score(study)}"
+
+
+def _of_frontier(study: Study) -> str:
+    """Name the schedules that no other beats in both, from slow to fast, with the numbers of both ends."""
+    points = frontier_points(study)
+    best = points[points["best"]].sort_values("speed")
+    ends = best.iloc[[0, -1]] if len(best) > 1 else best
+    said = [f"{number(end.learning)} {study.score.unit} at {number(end.speed)} steps/s" for _, end in ends.iterrows()]
+    return f"No other schedule beats {listed(best.index)} in both learning and speed: {' to '.join(said)}."
+
+
+def _of_time_to_score(study: Study) -> str:
+    """Say how many runs reached the score, and when: the earliest first, then those that never did."""
+    score = reference_score(study)
+    times = {s: study.values(s, f"time_to_{score:g}_s").to_numpy(float) for s in study.schedules()}
+    never = [schedule for schedule in times if not np.isfinite(times[schedule]).any()]
+    reached = [(float(np.median(times[s])), _when(s, times[s])) for s in times if s not in never]
+    ranked = [words for _, words in sorted(reached)]
+    if len(ranked) > _MOST_RANKED:
+        ranked = [f"first {ranked[0]}", f"last {ranked[-1]}"]
+    parts = [listed(ranked)] if ranked else []
+    parts += [f"by no run of {names(never)}"] if never else []
+    return f"A mean score of {score:g} is reached {'; '.join(parts)} (median times)."
+
+
+def _when(schedule: Schedule, times: np.ndarray) -> str:
+    """Say how many of a schedule's runs reached the score, and when, if most did."""
+    hits = int(np.isfinite(times).sum())
+    after = f" after {duration(float(np.median(times)))}" if hits > len(times) / 2 else ""
+    return f"by {schedule.title}{after} ({hits} of {count(len(times), 'run')})"
+
+
+FIGURE = StudyFigure(
+    name="frontier",
+    title="Learning efficiency and speed",
+    panels=(plot_frontier, plot_time_to_score),
+    sentence=sentence,
+    section="tradeoff",
+)

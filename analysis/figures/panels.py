@@ -1,0 +1,85 @@
+"""Panels that several figures share: score and time over the episodes, and what stands around them."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from analysis.data import curves
+from analysis.data.study import Schedule, Study
+from analysis.figures import style
+
+_AXES = {  # what divides an axis's values, and its label
+    "episodes": (1.0, "episodes"),
+    "env_steps": (1e6, "environment steps (millions)"),
+    "updates": (1e3, "updates applied (thousands)"),
+}
+
+
+def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str = "episodes") -> Axes:
+    """Draw the mean score of `schedules` over episodes, env_steps, updates or clock_s."""
+    draw_over(study, ax, schedules, "score", axis)
+    style.from_zero(ax)
+    ax.set_ylabel(f"mean score ({study.score.unit})")
+    return ax
+
+
+def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
+    """Draw the time that `schedules` spent over episodes."""
+    unit_s, unit = study.time_unit
+    for order, schedule in enumerate(schedules):
+        band = curves.over_episodes(study, schedule, "clock_s")
+        scaled = curves.Band(band.x, band.middle / unit_s, band.low / unit_s, band.high / unit_s, band.runs)
+        style.draw_band(ax, scaled, schedule, order)
+    style.from_zero(ax)
+    _frame(study, ax, schedules, "episodes")
+    ax.set_ylabel(f"time spent ({unit})")
+    return ax
+
+
+def draw_over(
+    study: Study, ax: Axes, schedules: Sequence[Schedule], column: curves.Column, axis: str = "episodes"
+) -> None:
+    """Draw `column` of `schedules` over episodes, env_steps, updates or clock_s, with a legend and x labelled."""
+    scale, _ = axis_of(study, axis)
+    for order, schedule in enumerate(schedules):
+        style.draw_band(ax, curves.over(study, schedule, column, axis), schedule, order, scale)
+    _frame(study, ax, schedules, axis)
+
+
+def draw_runs(study: Study, ax: Axes, column: str) -> None:
+    """Draw `column` of every run against its workers at the start."""
+    schedules = study.schedules()
+    for schedule in schedules:
+        values = study.values(schedule, column)
+        face = "none" if schedule.dynamic else style.tone(schedule)
+        ax.plot([schedule.start] * len(values), values, style.shape(schedule), markersize=7, alpha=0.8,
+                markerfacecolor=face, markeredgecolor=style.tone(schedule))  # fmt: skip
+    style.worker_axis(ax, sorted({schedule.start for schedule in schedules}))
+
+
+def axis_of(study: Study, axis: str) -> tuple[float, str]:
+    """Return what divides an axis's values, and its label."""
+    if axis == "clock_s":
+        return study.time_unit[0], f"time ({study.time_unit[1]})"
+    return _AXES[axis]
+
+
+def legend_title(study: Study) -> str:
+    """Return what the entries of a legend are."""
+    return "setting" if study.schedules_are_settings else "workers"
+
+
+def _frame(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str) -> None:
+    """Limit and label x, say what the shading means, and put the legend under the axes."""
+    ax.set_xlim(0, study.episodes if axis == "episodes" else None)
+    ax.set_xlabel(axis_of(study, axis)[1])
+    if axis == "episodes":
+        style.plain(ax.xaxis)
+    style.note(ax, _spread_note(study, schedules))
+    style.legend(ax, legend_title(study))
+
+
+def _spread_note(study: Study, schedules: Sequence[Schedule]) -> str:
+    """Return what lines and shading stand for."""
+    runs = [len(study.values(schedule, "final_score")) for schedule in schedules]
+    return curves.spread_words(min(runs)) if runs else ""

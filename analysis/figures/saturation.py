@@ -1,0 +1,115 @@
+"""From which number of workers on the master has no idle moment: predicted by N*, and observed."""
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from analysis.data.study import Schedule, Study
+from analysis.figures import sentences, style
+from analysis.figures.figure import StudyFigure
+from analysis.figures.panels import draw_runs
+from analysis.words import duration, percent
+
+_SATURATED = 0.98  # of its time busy: the first and the last moments of a run are always idle
+_CROWDED = 1.1  # times the cost of an update: slower than this is more than noise
+
+
+def plot_saturation(study: Study, ax: Axes) -> Axes:
+    """Draw how busy the master is at the start against the number of workers: predicted line, observed runs."""
+    draw_runs(study, ax, "utilisation_start")
+    limit = saturating_workers(study)
+    workers = np.geomspace(*ax.get_xlim(), 200)
+    if np.isfinite(limit):
+        ax.plot(
+            workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted"
+        )
+        ax.annotate("predicted", (limit * 0.62, 0.62), (-6, 4), textcoords="offset points", ha="right", fontsize=9,
+                    color=style.MUTED)  # fmt: skip
+    ax.set_ylim(0, 1.08)
+    ax.set_ylabel("share of time busy")
+    ax.set_title("How busy the master is at the start")
+    style.note(ax, "first tenth of the run; every marker is a run")
+    return ax
+
+
+def plot_throughput(study: Study, ax: Axes) -> Axes:
+    """Draw updates per second at the start against the number of workers: predicted line, observed runs."""
+    draw_runs(study, ax, "updates_per_s_start")
+    limit = saturating_workers(study)
+    if np.isfinite(limit):
+        service_s = float(study.done["service_s"].median())
+        workers = np.geomspace(*ax.get_xlim(), 200)
+        ax.plot(workers, np.minimum(workers / limit, 1.0) / service_s, color=style.MUTED, linewidth=1.6, zorder=2)
+        ax.annotate("predicted: min(N / C, 1 / S)", (ax.get_xlim()[1], 1.0 / service_s), (-2, 5),
+                    textcoords="offset points", ha="right", fontsize=9, color=style.MUTED)  # fmt: skip
+    ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
+    ax.set_ylabel("updates per second")
+    ax.set_title("What the master gets done at the start")
+    style.note(ax, "first tenth of the run; every marker is a run")
+    return ax
+
+
+def saturating_workers(study: Study) -> float:
+    """Return the predicted number of workers at which the master has no idle moment at the start of a run.
+
+    Workers that do not wait for their gradient's turn saturate it at C / S, one less than N* = (C + S) / S.
+    """
+    done = study.done
+    if "saturation_start" not in done or done["saturation_start"].isna().all():
+        return float("nan")
+    waits = bool((done["pull"] == "after_apply").all())
+    return float(done["saturation_start"].median()) - (0.0 if waits else 1.0)
+
+
+def sentence(study: Study) -> str:
+    """Compare the predicted saturation with where the master is seen to saturate."""
+    limit = saturating_workers(study)
+    busy = {s: study.estimate(s, "utilisation_start").value for s in study.schedules(dynamic=False)}
+    idle = [schedule for schedule in busy if busy[schedule] < _SATURATED]
+    saturated = [schedule for schedule in busy if busy[schedule] >= _SATURATED]
+    observed = f"the master is seen to saturate {_where(idle, saturated, busy)}"
+    if not np.isfinite(limit):
+        return sentences.sentence(observed)
+    agrees = (not idle or idle[-1].end < limit) and (not saturated or limit <= saturated[0].end)
+    verdict = "as predicted" if agrees else "unlike predicted"
+    return f"{_prediction(study)}; {observed}, {verdict}.{_crowding(study)}"
+
+
+def _where(idle: list[Schedule], saturated: list[Schedule], busy: dict[Schedule, float]) -> str:
+    """Say between which worker counts the master became saturated."""
+    if idle and saturated:
+        return f"between {idle[-1].end} ({percent(busy[idle[-1]])} busy) and {saturated[0].end} workers"
+    return f"at or below {saturated[0].end} workers" if saturated else f"with none of up to {idle[-1].end} workers"
+
+
+def _prediction(study: Study) -> str:
+    """Say what C and S are at the start, and the N* that follows."""
+    medians = (float(study.done[name].median()) for name in ("cycle_s_start", "service_s", "saturation_start"))
+    cycle_s, service_s, n_star = medians
+    costs = f"an episode takes a worker C = {duration(cycle_s)} and the master S = {duration(service_s)}"
+    return f"At the start {costs}, so N* = (C + S) / S = {n_star:.1f}"
+
+
+def _crowding(study: Study) -> str:
+    """Say where more processes than cores slow the master itself."""
+    service_s = {s: study.estimate(s, "service_s_start").value for s in study.schedules(dynamic=False)}
+    expected_s = float(study.done["service_s"].median())
+    worst = max(service_s, key=lambda s: service_s[s], default=None)
+    if worst is None or not service_s[worst] > _CROWDED * expected_s:
+        return ""
+    slow = duration(service_s[worst])
+    return f" With {worst.title} there are more processes than cores, and an update takes {slow}."
+
+
+def applies(study: Study) -> bool:
+    """Apply to studies of worker counts, with some that stay fixed."""
+    return bool(study.schedules(dynamic=False)) and not study.schedules_are_settings
+
+
+FIGURE = StudyFigure(
+    name="saturation",
+    title="Saturation, predicted and observed",
+    panels=(plot_saturation, plot_throughput),
+    sentence=sentence,
+    section="why",
+    applies=applies,
+)

@@ -1,0 +1,56 @@
+"""Sentences and parts of sentences that several figures share; each is computed, so that it is true of any study."""
+
+from collections.abc import Callable, Sequence
+
+from analysis.data.outcomes import mostly_collapsed, split_by_learning
+from analysis.data.study import Schedule, Study
+from analysis.words import listed, with_interval
+
+_MOST_LISTED = 5  # values in a row that people still read
+
+
+def of_scores(study: Study, schedules: Sequence[Schedule]) -> str:
+    """Say where each schedule ends, best first, and which learned nothing."""
+    learned, failed = split_by_learning(study, schedules)
+    parts = [_ends(study, learned)] if learned else []
+    parts += [_failures(study, failed)] if failed else []
+    return sentence("; ".join(parts))
+
+
+def _ends(study: Study, learned: Sequence[Schedule]) -> str:
+    ends = {schedule: study.estimate(schedule, "final_score") for schedule in learned}
+    best_first = sorted(learned, key=lambda schedule: -ends[schedule].value)
+    scores = listed(f"{schedule.title} score {with_interval(ends[schedule])}" for schedule in best_first)
+    return f"At the end {scores} {study.score.unit}"
+
+
+def _failures(study: Study, failed: Sequence[Schedule]) -> str:
+    plural = len(failed) > 1 or not failed[0].dynamic  # "20 workers stay", "10→20 stays"
+    how = "collapsed" if all(mostly_collapsed(study, schedule) for schedule in failed) else "learned nothing"
+    least = study.score.amount(study.score.learned_above)
+    return f"{names(failed)} {'stay' if plural else 'stays'} below {least} an episode: {how}"
+
+
+def names(schedules: Sequence[Schedule]) -> str:
+    """Return "4 and 10 workers", or the titles where not all are fixed worker counts."""
+    if any(schedule.dynamic or schedule.tint >= 0 for schedule in schedules):
+        return listed(schedule.title for schedule in schedules)
+    return listed(schedule.label for schedule in schedules) + (" workers" if schedules[-1].end > 1 else " worker")
+
+
+def sentence(text: str) -> str:
+    """Return the text with a capital and a full stop; nothing if it is empty."""
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def each(values: dict[Schedule, float], show: Callable[[float], str]) -> str:
+    """Return "3 with 4 workers and 5 with 10 workers", or of many only the least and the most."""
+    if len(values) <= _MOST_LISTED:
+        return listed(f"{show(value)} with {schedule.title}" for schedule, value in values.items())
+    least, most = min(values, key=lambda s: values[s]), max(values, key=lambda s: values[s])
+    return f"from {show(values[least])} with {least.title} to {show(values[most])} with {most.title}"
+
+
+def grouped(titles: dict[str, list[str]]) -> str:
+    """Return "A and B do this; C does that" of {what is said: whom it is true of}: the same is said once."""
+    return sentence("; ".join(f"{listed(who)} {words}" for words, who in titles.items()))

@@ -1,0 +1,77 @@
+"""Settings side by side: the score at the end for each, and over the episodes where the study compares settings."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis.data import statistics
+from analysis.data.study import Schedule, Study
+from analysis.figures import style
+from analysis.figures.figure import StudyFigure
+from analysis.figures.panels import legend_title
+from analysis.figures.score_axes import plot_score_over
+from analysis.words import number
+
+
+def plot_settings(study: Study, ax: Axes) -> Axes:
+    """Draw the score at the end for every setting, one row each, one marker per schedule."""
+    variants = [variant for variant in study.variants if len(study.of_variant(variant).done)][::-1]
+    for place, variant in enumerate(variants):
+        part = study.of_variant(variant)
+        schedules = part.schedules()
+        for order, schedule in enumerate(schedules):
+            _draw_end(part, ax, schedule, place + 0.5 * ((order + 0.5) / len(schedules) - 0.5))
+    ax.set_yticks(range(len(variants)), variants)
+    ax.set_ylim(-0.6, len(variants) - 0.4)
+    ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
+    ax.set_xlabel(f"score at the end ({study.score.unit})")
+    ax.set_title("Score at the end, by setting")
+    style.note(ax, "markers: IQM of runs; lines: 95 % interval or range")
+    style.legend(ax, legend_title(study))
+    return ax
+
+
+def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float) -> None:
+    """Draw a schedule's score at the end with its spread; its label goes into the legend once."""
+    shown = study.estimate(schedule, "final_score")
+    look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
+    ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, **look)
+    label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
+    ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
+            markeredgecolor="white", markeredgewidth=0.7, **look)  # fmt: skip
+
+
+def _spread(study: Study, schedule: Schedule, shown: statistics.Estimate) -> tuple[float, float]:
+    """Return the interval, or the range of the runs where they are too few for one."""
+    if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
+        return shown.low, shown.high
+    values = study.values(schedule, "final_score")
+    return float(values.min()), float(values.max())
+
+
+def plot_settings_score(study: Study, ax: Axes) -> Axes:
+    """Draw the score over episodes, one line for each setting."""
+    return plot_score_over(study.shown, ax, "episodes")
+
+
+def sentence(study: Study) -> str:
+    """Name the best and the worst setting."""
+    ends = {
+        f"{variant} with {schedule.title}": study.of_variant(variant).estimate(schedule, "final_score").value
+        for variant in study.variants
+        for schedule in study.of_variant(variant).schedules()
+    }
+    best, worst = max(ends, key=lambda k: ends[k]), min(ends, key=lambda k: ends[k])
+    return (
+        f"The best end is that of {best} ({number(ends[best])} {study.score.unit}), "
+        f"the worst that of {worst} ({number(ends[worst])})."
+    )
+
+
+def figures(study: Study) -> list[StudyFigure]:
+    """Return the figure, if there are settings to compare; with curves, if the study is about nothing else."""
+    if study.done["variant"].nunique() < 2:
+        return []
+    curves = (plot_settings_score,) if study.compares_settings else ()
+    panels = (plot_settings, *curves)
+    return [StudyFigure("settings", "Score by setting", panels, sentence, section="settings", whole=True)]

@@ -1,0 +1,232 @@
+"""One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded."""
+
+import io
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import matplotlib
+from matplotlib import colormaps, ticker
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+from PIL import Image
+
+from analysis.data.curves import Band
+from analysis.data.study import Schedule, Study
+
+PANEL_INCHES = (5.0, 3.25)  # without the legend
+LEGEND_LINE_INCHES = 0.2
+INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
+_PATH = re.compile(rb'\bd="[^"]*"')
+_LEGEND_LETTERS = 70  # that fit into a line under a panel
+_MARKERS = "XvDPo^s<"
+_SETTINGS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#555555",
+    "#56b4e9",
+    "#b08900",
+    "#7a3b8f",
+    "#8c1c13",
+    "#3a7d44",
+)
+_MOST = 48  # workers at the bright end of the colour scale
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 21,
+    "axes.labelsize": 10,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "a3c",
+    "svg.fonttype": "path",
+}
+
+
+def colour(workers: int) -> str:
+    """Return the colour of a worker count: darker for few, brighter for many, on a scale that is monotone in grey."""
+    place = math.log(min(workers, _MOST)) / math.log(_MOST)
+    return to_hex(colormaps["plasma"](0.84 * place**1.3))
+
+
+def marker(workers: int) -> str:
+    """Return the marker of a worker count."""
+    return _MARKERS[round(3 * math.log2(workers)) % len(_MARKERS)]
+
+
+def tone(schedule: Schedule) -> str:
+    """Return a schedule's colour: by its worker count at the end, or by its setting where a study compares settings."""
+    return colour(schedule.end) if schedule.tint < 0 else _SETTINGS[schedule.tint % len(_SETTINGS)]
+
+
+def shape(schedule: Schedule) -> str:
+    """Return a schedule's marker."""
+    return marker(schedule.end) if schedule.tint < 0 else _MARKERS[schedule.tint % len(_MARKERS)]
+
+
+def line(schedule: Schedule, order: int = 0) -> dict:
+    """Return how a schedule's line looks; `order` staggers the markers of lines that lie on each other."""
+    return {
+        "color": tone(schedule),
+        "linestyle": _dashes(schedule),
+        "linewidth": 2.0,
+        "marker": shape(schedule),
+        "markersize": 5.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.7,
+        "markevery": (0.04 + 0.03 * (order % 5), 0.16),
+        "label": schedule.label,
+    }
+
+
+def _dashes(schedule: Schedule):
+    if not schedule.dynamic:
+        return "solid"
+    return (0, (1.2, 1.2)) if schedule.adaptive or "slides" in schedule.label else (0, (4.5, 1.6))
+
+
+def draw_band(ax: Axes, band: Band, schedule: Schedule, order: int = 0, scale: float = 1.0) -> None:
+    """Draw a schedule's curve and shade its spread; `scale` divides x."""
+    x = band.x / scale
+    if band.runs > 1:
+        ax.fill_between(x, band.low, band.high, color=tone(schedule), alpha=0.16, linewidth=0)
+    ax.plot(x, band.middle, **line(schedule, order))
+
+
+def legend(ax: Axes, title: str = "workers") -> None:
+    """Put the legend of schedules under the axes, where no curve can hide it."""
+    entries = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    widest = max((len(label) for _, label in entries), default=1)
+    columns = max(1, min(len(entries), _LEGEND_LETTERS // (widest + 6)))
+    by_rows = [entry for column in range(columns) for entry in entries[column::columns]]  # matplotlib fills columns
+    ax.legend(
+        [handle for handle, _ in by_rows],
+        [label for _, label in by_rows],
+        ncols=columns,
+        columnspacing=0.9,
+        handlelength=2.1,
+        handletextpad=0.4,
+        title=title,
+        **_below(ax),
+    )
+
+
+def legend_of_parts(ax: Axes) -> None:
+    """Put a legend of what a panel's parts are under the axes."""
+    ax.legend(ncols=4, columnspacing=0.9, handlelength=1.2, handletextpad=0.5, **_below(ax))
+
+
+def _below(ax: Axes) -> dict:
+    """Return where a legend stands: under the axes and their labels, whatever the height of the axes."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    down = ScaledTranslation(-8 / 72, -38 / 72, figure.dpi_scale_trans)
+    place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": ax.transAxes + down}
+    return {**place, "borderaxespad": 0.0, "title_fontsize": 9, "alignment": "left"}
+
+
+def note(ax: Axes, text: str) -> None:
+    """Put small grey words between the title and the axes."""
+    ax.text(0.0, 1.03, text, transform=ax.transAxes, ha="left", va="bottom", fontsize=8.5, color=MUTED)
+
+
+def from_zero(ax: Axes) -> None:
+    """Let y begin just below 0, so that a line at 0 is seen."""
+    top = ax.get_ylim()[1]
+    ax.set_ylim(-0.02 * top, top)
+
+
+def plain(axis) -> None:
+    """Write an axis's numbers as 20,000 or 0.01, never as powers of ten, and few enough to fit."""
+    if axis.get_scale() == "linear":
+        axis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if axis.get_scale() == "log":
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 40 * low else (1.0,)))
+        axis.set_minor_formatter(ticker.NullFormatter())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+
+
+def worker_axis(ax: Axes, counts: list[int]) -> None:
+    """Make x a logarithmic axis of worker counts, labelled where there are any."""
+    ax.set_xscale("log")
+    ax.set_xticks(counts, [str(count) for count in counts])
+    ax.xaxis.set_minor_locator(ticker.NullLocator())
+    ax.set_xlim(min(counts) / 1.35, max(counts) * 1.35)
+    ax.set_xlabel("workers")
+
+
+@contextmanager
+def paper() -> Iterator[None]:
+    """Draw in this project's style, whatever the user's matplotlib settings are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)  # type: ignore[arg-type]
+        yield
+
+
+Panel = Callable[[Study, Axes], Axes]
+
+
+def draw(study: Study, panels: list[Panel]) -> Figure:
+    """Return a figure with the panels side by side, two in a row."""
+    columns = min(2, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr, call-arg]
+    for place, panel in enumerate(panels):
+        panel(study, figure.add_subplot(rows, columns, place + 1))
+    lines = max(_legend_lines(ax) for ax in figure.axes)
+    figure.set_size_inches(PANEL_INCHES[0] * columns, (PANEL_INCHES[1] + LEGEND_LINE_INCHES * lines) * rows)
+    return figure
+
+
+def _legend_lines(ax: Axes) -> int:
+    legend = ax.get_legend()
+    return math.ceil(len(legend.get_texts()) / legend._ncols) if legend else 0  # type: ignore[attr-defined]
+
+
+def image(figure: Figure, kind: str, dpi: int = 150) -> bytes:
+    """Return the figure as "png" or "svg"; equal figures give equal bytes."""
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
+    figure.set_layout_engine("none")  # it is laid out: the next image need not do it again
+    return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else _with_palette(buffer)
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """Return a picture with 256 colours, a third of its size: results are kept in git."""
+    buffer = io.BytesIO()
+    picture = Image.open(png).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    picture.save(buffer, "png", optimize=True)
+    return buffer.getvalue()
+
+
+def _shorter(path: re.Match[bytes]) -> bytes:
+    """Return an SVG path with hundredths of a point: finer can't be seen, and takes a third of the file."""
+    return re.sub(rb"(\d\.\d\d)\d+", rb"\1", path[0])

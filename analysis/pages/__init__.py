@@ -1,0 +1,1 @@
+"""What people read of a study: its answer, its page, its README and its tables."""

@@ -1,0 +1,33 @@
+"""Figures and claims from outside the package, which a page shows beside the package's own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from analysis.claims import catalogue as claims
+from analysis.claims.claim import Claim
+from analysis.data.study import Study
+from analysis.figures import catalogue as figures
+from analysis.figures.figure import Figures
+
+
+class Extras(NamedTuple):
+    """What was given from outside, and the options that named it."""
+
+    figures: tuple[Figures, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+NO_EXTRAS = Extras()
+
+
+def load_extras(figure_references: Sequence[str], claim_references: Sequence[str]) -> Extras:
+    """Return the figures and claims that "module:NAME" refer to; raise StudyError for what is neither."""
+    options = [f"--figure {reference}" for reference in figure_references]
+    options += [f"--claim {reference}" for reference in claim_references]
+    return Extras(figures.load(figure_references), claims.load(claim_references), tuple(options))
+
+
+def rebuild_command(study: Study, extras: Extras) -> str:
+    """Return what makes the page again, with the same extras."""
+    return " ".join([f"python -m analysis.report results/{study.name}", *extras.options])

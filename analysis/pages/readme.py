@@ -1,0 +1,61 @@
+"""A study on one page of Markdown: question, answer, verdicts with numbers, how to repeat it, and what its notes add.
+
+Everything but the notes is computed. `notes.md`, beside the study's tables, is written by people: what surprised them,
+and what the study can't say.
+"""
+
+from pathlib import Path
+
+from analysis.claims.catalogue import judge_all
+from analysis.claims.claim import Judgement
+from analysis.data.study import Study
+from analysis.figures.main import main_figure
+from analysis.pages.answer import answer
+from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
+from analysis.pages.page import commits, facts, rerun_command
+
+NOTES = "notes.md"
+
+
+def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
+    """Return the page."""
+    notes = folder / NOTES
+    parts = [f"# {study.question}", answer(study)]
+    if len(study.done):
+        parts.append(f"![{study.question}](figures/{main_figure(study).name}.png)")
+        parts += _verdicts(study, extras)
+    parts += ["## How", _method(study, extras)]
+    if notes.exists():
+        parts.append(notes.read_text(encoding="utf-8").strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdicts(study: Study, extras: Extras) -> list[str]:
+    one_setting = len(study.variants) < 2
+    judgements = judge_all(study, more=extras.claims)
+    judged = [j for j in judgements if j.rests_on_data and (one_setting or j.claim.over_settings)]
+    if not judged:
+        return []
+    rows = ["| claim | verdict | what it rests on |", "|---|---|---|", *map(_row, judged)]
+    note = "Verdicts on the documents' claims; intervals are 95 %, over runs. Other claims need other runs."
+    return ["## Claims", "\n".join(rows), note]
+
+
+def _row(judgement: Judgement) -> str:
+    claim = judgement.claim
+    needed = f" *What would decide it: {'; '.join(judgement.needed)}.*" if judgement.needed else ""
+    findings = " ".join(finding.text for finding in judgement.findings)
+    return f"| {judgement.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {findings}{needed} |"
+
+
+def _method(study: Study, extras: Extras) -> str:
+    made_by = f"; made by {commits(study)}" if commits(study) else ""
+    return f"""{facts(study)}.
+
+```bash
+{rerun_command(study)}    # runs it again{made_by}
+{rebuild_command(study, extras)}    # rebuilds this page, index.html, figures/ and tables/
+```
+
+[index.html](index.html) has all figures and tables, and what the terms mean. They are drawn from `runs.parquet` and
+`curves.parquet`; full records stay out of git, and are made by the first command."""
