@@ -10,7 +10,7 @@ from a3c_core.config import RunConfig
 from a3c_core.records import read_records
 from a3c_core.train import train
 from analysis.data import metrics
-from analysis.data.score import FLAPPY_BIRD
+from analysis.data.score import score_of
 from tests.analysis_studies import REPORT_EXCHANGE
 
 
@@ -119,7 +119,7 @@ def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
     summary = train(config, tmp_path)
     records = read_records(tmp_path).to_pandas()
     bins = metrics.binned(records, 600)
-    numbers = metrics.run_metrics(bins, FLAPPY_BIRD)
+    numbers = metrics.run_metrics(bins, score_of("a3c_core/FlappyBird-v0"))
     assert numbers["final_score"] == pytest.approx(summary.score_last_tenth)
     assert numbers["mean_score"] == pytest.approx(summary.score_mean)
     assert bins["env_steps"].iloc[-1] == summary.env_steps

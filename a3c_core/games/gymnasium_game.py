@@ -61,7 +61,7 @@ class GymnasiumGame:
 
 def declared_score(spec: EnvSpec) -> Score:
     """Return what an environment says of its score, without building it; what it leaves out has defaults."""
-    solved = {"marks": () if spec.reward_threshold is None else (spec.reward_threshold,)}  # not the least worth having
+    solved: dict[str, Any] = {"marks": () if spec.reward_threshold is None else (spec.reward_threshold,)}
     try:
         entry: Any = spec.entry_point
         kind: Any = entry if callable(entry) else load_env_creator(entry)

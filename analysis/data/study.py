@@ -1,16 +1,17 @@
 """A study in memory: one table of runs, one of binned curves, and the ways to ask them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from a3c_core.games.base import FLAPPY_BIRD
 from a3c_core.schedules import Span
 from analysis.data import statistics
-from analysis.data.score import FLAPPY_BIRD, StudyScore
+from analysis.data.score import StudyScore, score_of
 
 _TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
@@ -29,7 +30,7 @@ class Study:
     axes: Mapping[str, list[Any]]
     runs: pd.DataFrame
     curves: pd.DataFrame
-    score: StudyScore = FLAPPY_BIRD  # of the game that was played
+    score: StudyScore = field(default_factory=lambda: score_of(FLAPPY_BIRD))  # of the game that was played
 
     @cached_property
     def done(self) -> pd.DataFrame:
