@@ -153,7 +153,7 @@ def test_observation_is_the_scaled_state_relative_to_the_bird():
 @pytest.mark.parametrize("policy", [skilled, careless])
 @pytest.mark.parametrize("seed", [24, 31, 4711])
 def test_game_agrees_with_the_real_ple(seed, policy):
-    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/games/ple.py for how to get it")
+    pytest.importorskip("ple", reason="the real PLE is optional; `make setup-ple` brings it")
     from a3c_core.games.ple import LegacyRandom, flatten, import_ple
 
     package = import_ple()

@@ -16,7 +16,7 @@ from a3c_core.games.ple import PleEnv, as_report, flatten
 
 @pytest.fixture
 def needs_ple():
-    pytest.importorskip("ple", reason="the real PLE is optional; see a3c_core/games/ple.py for how to get it")
+    pytest.importorskip("ple", reason="the real PLE is optional; `make setup-ple` brings it")
 
 
 @pytest.mark.parametrize("game", PLE_GAMES)

@@ -1,9 +1,7 @@
 """MLflow holds what the disk holds: every episode once, whatever was killed or away in between."""
 
 import os
-import signal
 import subprocess
-from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,7 @@ from experiments.episode_metrics import MOST_POINTS, batches
 from experiments.grid import expand
 from experiments.grid_file import read_grid
 from experiments.mlflow_store import Deleted, connect
-from experiments.study import Study, lock_file, read_json
+from experiments.study import Study, read_json
 from experiments.tracking import Tracker
 from tests.mlflow_server import free_port, kill_server, mlflow_server, new_database
 from tests.sweeps import (
@@ -29,8 +27,8 @@ from tests.sweeps import (
     results,
     started_sweep,
     sweep,
-    tracker_processes,
     wait_for,
+    way_on,
     write_grid,
 )
 
@@ -272,52 +270,6 @@ def test_two_sweeps_at_the_same_moment_on_a_new_database(tmp_path):
     for name in ("left", "right"):
         cell = tmp_path / f"results/{name}/cells/workers=2,seed=0"
         assert_every_episode_once(client, runs_of(client, name)["workers=2,seed=0"], cell)
-
-
-def way_on(output):
-    """Return the command that a sweep printed, to bring MLflow up to date."""
-    return output.partition("Nothing is lost: ")[2].partition("\n")[0]
-
-
-def test_a_tracker_that_gets_no_time_is_followed_by_one_of_full_priority(tmp_path):
-    write_grid(tmp_path)
-    priorities = {}
-    with started_sweep(tmp_path, "--grid", "tiny") as process:
-        wait_for(lambda: tracker_processes(tmp_path))
-        starved = tracker_processes(tmp_path)[0]
-        os.kill(starved, signal.SIGSTOP)  # the machine is so busy that it never has a turn
-
-        def ended():
-            with suppress(ProcessLookupError):
-                priorities.update((pid, os.getpriority(os.PRIO_PROCESS, pid)) for pid in tracker_processes(tmp_path))
-            return process.poll() is not None
-
-        wait_for(ended)
-        assert process.returncode == 0
-    priorities.pop(starved)
-    assert set(priorities.values()) == {os.getpriority(os.PRIO_PROCESS, 0)}
-    output = (tmp_path / "output.txt").read_text()
-    assert "MLflow: 0 of 2 finished cells are there" in output
-    assert "not up to date" not in output
-    client = connect(f"sqlite:///{tmp_path}/mlflow.db")
-    for cell in tmp_path.glob("results/tiny/cells/*seed=*"):
-        assert_every_episode_once(client, runs_of(client, "tiny")[cell.name], cell)
-
-
-def test_ctrl_c_while_mlflow_is_waited_for_loses_nothing_and_says_how_to_go_on(tmp_path):
-    write_grid(tmp_path)
-    output = tmp_path / "output.txt"
-    with lock_file(tmp_path / "results/tiny/cells/.tracking.lock", 0.0):  # so it can only wait
-        with started_sweep(tmp_path, "--grid", "tiny") as process:
-            wait_for(lambda: "MLflow: 0 of 2 finished cells" in output.read_text())
-            process.send_signal(signal.SIGINT)
-            assert process.wait(PATIENCE_S) == 0
-        assert tracker_processes(tmp_path) == []
-    assert "MLflow is not up to date (interrupted)" in output.read_text()
-    subprocess.run(way_on(output.read_text()), shell=True, cwd=tmp_path, check=True, timeout=PATIENCE_S)
-    client = connect(f"sqlite:///{tmp_path}/mlflow.db")
-    for cell in tmp_path.glob("results/tiny/cells/*seed=*"):
-        assert_every_episode_once(client, runs_of(client, "tiny")[cell.name], cell)
 
 
 KILLS = int(os.environ.get("SWEEP_KILLS", "2"))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from a3c_core.config import EnvironmentConfig
+from a3c_core.games.base import EnvironmentConfig
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
 from analysis.data import compact, metrics
