@@ -93,6 +93,7 @@ class RayCrew:
         self._inbox: queue.SimpleQueue[tuple[Hand, Any, float]] = queue.SimpleQueue()
         self._version, self._stored = -1, None  # what the object store holds
         self._came_up_s = 0.0  # when an actor last did
+        self._all_came_up = False
         self._connection = ExitStack()
         workers = config.span.end
         self._ray = self._connection.enter_context(connected(workers))
@@ -151,6 +152,8 @@ class RayCrew:
         if self._lanes["ready"][hand.lane]:
             limit_s = self._config.worker_limit_s
             return f"delivered nothing for {limit_s:g} s" if silent_s > limit_s else None
+        if self._all_came_up:
+            return None  # it may wait for a CPU for long, while the others play
         limit_s = self._config.start_limit_s
         silent_s = min(silent_s, time.monotonic() - self._came_up_s)  # while others come up, the cluster is only slow
         return f"was not up after {limit_s:g} s" if silent_s > limit_s else None
@@ -195,6 +198,7 @@ class RayCrew:
         if reply.work is None:
             row["ready"] = 1
             self._came_up_s = arrived_s
+            self._all_came_up |= bool(self._lanes["ready"].sum() >= self._config.span.start)
         else:
             for name, seconds in zip(_SPLIT, reply.split, strict=True):
                 row[name] += seconds

@@ -37,7 +37,6 @@ class Arrival(NamedTuple):
     """A message that was taken over, and what it found."""
 
     lane: int
-    generation: int  # of the lane's worker
     message: Message
     episodes: tuple[Episode, ...]
     queue_length: int
@@ -214,7 +213,7 @@ class RealRuntime:
             self._grants.end_one(lane)
             self._grant_one(lane)
         queue, exchange = self._queue, self.config.exchange
-        arrival = Arrival(lane, self._generations[lane], message, episodes, len(queue))
+        arrival = Arrival(lane, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
@@ -241,7 +240,7 @@ class RealRuntime:
         self._note(arrival, status, master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
-        if self._waits_for_apply and arrival.generation == self._generations[arrival.lane]:
+        if self._waits_for_apply and arrival.message.generation == self._generations[arrival.lane]:
             self.desk.mark_served(arrival.lane)
 
     # Records and schedule
