@@ -9,12 +9,14 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 
 from tests.storm.plans import Plan, draw
 from tests.storm.rounds import Round
 from tests.storm.tally import Tally, table
 
 FINE, FOUND, INTERRUPTED = 0, 1, 130  # exit codes
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,7 +56,8 @@ def storm(plans: Iterable[Plan], tally: Tally, keep: Path | None) -> None:
         try:
             done = Round(plan, folder).carry_out()
             if done.findings and keep is not None:
-                shutil.copytree(folder, keep / f"{plan.seed}-{plan.number}", dirs_exist_ok=True)
+                kept = keep / f"{plan.seed}-{plan.number}"
+                shutil.copytree(folder, kept, ignore=shutil.ignore_patterns("tmp"), dirs_exist_ok=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         print(progress(plan, done, time.monotonic() - began_s), flush=True)
@@ -64,16 +67,25 @@ def storm(plans: Iterable[Plan], tally: Tally, keep: Path | None) -> None:
 
 
 def progress(plan: Plan, done: Tally, seconds: float) -> str:
-    """Return the line about a round."""
+    """Return the line about a round, and one about each finding."""
     verdict = f"{len(done.findings)} FOUND" if done.findings else "fine"
     what = f"{done.signals.total()} signals, {done.damages.total()} damages, {done.counts['attempts']} attempts"
-    return f"round {plan.number}: {plan}: {what}: {verdict} ({seconds:.0f} s)"
+    line = f"round {plan.number}: {plan}: {what}: {verdict} ({seconds:.0f} s)"
+    return "\n    ".join([line, *done.findings])
+
+
+def interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Stop the storm, and let nobody interrupt the clearing up that follows."""
+    for one in _INTERRUPTS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line asks for; return the exit code."""
     options = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in _INTERRUPTS:
+        signal.signal(number, interrupt_once)
     tally, code = Tally(), FINE
     try:
         storm((draw(options.seed, number) for number in numbers(options)), tally, options.keep)

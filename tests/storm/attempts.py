@@ -74,13 +74,12 @@ class Command:
         return Ending(code, self._output.read_text(errors="replace"), self._struck)
 
     def _strike(self, strike: Strike) -> None:
-        """Wait for the strike's moment and its delay, and send its signal, if the target is still there then."""
-        if not self._wait(lambda: self._has_come(strike)):
-            return
+        """Wait for the strike's moment, its delay and its target, and send its signal."""
+        self._wait(lambda: self._has_come(strike))
         self._wait(lambda: False, strike.delay_s)
-        targets = processes.by_role(self._mark).get(strike.target, [])
-        if not targets:
+        if not self._wait(lambda: bool(self._targets(strike))):
             return
+        targets = self._targets(strike) or [0]  # gone since
         target = targets[int(strike.choice * len(targets))]
         if not processes.send(target, self._mark, strike.signal):
             return
@@ -93,7 +92,10 @@ class Command:
     def _has_come(self, strike: Strike) -> bool:
         if strike.moment == "checkpoint":
             return self._found_checkpoints() != self._checkpoints
-        return strike.moment == "start" or strike.target in processes.by_role(self._mark)
+        return strike.moment == "start" or bool(self._targets(strike))
+
+    def _targets(self, strike: Strike) -> list[int]:
+        return processes.by_role(self._mark).get(strike.target, [])
 
     def _found_checkpoints(self) -> set[Path]:
         with suppress(OSError):  # removed while we look

@@ -8,7 +8,7 @@ from typing import Any
 KINDS = {"run": 5, "sweep": 4, "long-lived master": 1}  # what a round starts: weight
 SIGNALS = {SIGKILL: 10, SIGTERM: 4, SIGINT: 3, SIGSTOP: 3}
 MOMENTS = {"start": 2, "sight": 4, "checkpoint": 4}  # from when on a strike's delay counts: see Strike
-MOST_STRIKES = {"run": 5, "sweep": 5, "long-lived master": 20}  # in one attempt
+MOST_STRIKES = {"run": 7, "sweep": 7, "long-lived master": 20}  # in one attempt
 HELPERS = {"worker": 5, "fork server": 3, "resource tracker": 1}  # a run survives the loss of any of them
 TARGETS = {
     "run": {**HELPERS, "master": 2},
@@ -34,7 +34,7 @@ _MANY = 10_000  # lost workers that a run may replace: the storm is to find faul
 class Strike:
     """One signal to one process."""
 
-    moment: str  # start: of the attempt; sight: a target is there; checkpoint: the attempt has left one
+    moment: str  # start: at once; sight: when a target is there; checkpoint: when the attempt has left one
     delay_s: float  # after that moment
     target: str  # a role, see processes.py
     signal: Signals
@@ -92,6 +92,8 @@ def draw(seed: int, number: int) -> Plan:
         axes = {"workers": rng.sample([1, 2, 4, "2->6"], 2)}
         settings = {name: value for name, value in settings.items() if name not in ("workers", "seed")}
     targets = {**TARGETS[kind], **({"MLflow tracker": 4} if is_tracked else {})}
+    if kind == "long-lived master":
+        settings["workers"] = rng.choice(["1", "2", "4", "8"])  # as many descriptors at the end as at the beginning
     count = 1 if kind == "long-lived master" else rng.randint(2, 3)
     attempts = tuple(draw_attempt(rng, kind, targets) for _ in range(count))
     return Plan(seed, number, kind, settings, axes, is_tracked, attempts)
@@ -129,7 +131,7 @@ def draw_attempt(rng: random.Random, kind: str, targets: dict[str, int]) -> Atte
     strikes = tuple(draw_strike(rng, targets, moments) for _ in range(rng.randint(1 + most // 4, most)))
     damages = {"run": RUN_DAMAGES, "sweep": SWEEP_DAMAGES}.get(kind, ())
     damage = rng.choice(damages) if damages and rng.random() < 0.6 else None
-    return Attempt(strikes, damage, rng.random(), rng.random() < 0.15, rng.random() < 0.3)
+    return Attempt(strikes, damage, rng.random(), rng.random() < 0.25, rng.random() < 0.3)
 
 
 def draw_strike(rng: random.Random, targets: dict[str, int], moments: dict[str, int]) -> Strike:

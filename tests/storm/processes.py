@@ -71,7 +71,7 @@ def _read(process: int, name: str) -> bytes:
 
 
 def send(process: int, mark: str, number: int) -> bool:
-    """Send a signal to a process of the round, and never to one that has its number now; return whether it was there."""
+    """Send a signal to a process of the round, never to another with its old number; return whether it was there."""
     try:
         handle = os.pidfd_open(process)
     except OSError:

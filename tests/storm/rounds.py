@@ -59,8 +59,8 @@ class Round:
             return
         if not any(self._make(CALM) for _ in range(CALM_ATTEMPTS)):
             self.tally.find([f"not finished after {CALM_ATTEMPTS} calm attempts"])
-        for log in self._results.glob("**/log.txt"):
-            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace")))
+        if not any(attempt.is_damaged_running for attempt in self.plan.attempts):
+            self._check_logs()
         if self.plan.is_tracked:
             self._check_tracking()
         if self.plan.settings["runtime"] == "simulate":
@@ -85,9 +85,9 @@ class Round:
 
     def _judge(self, attempt: Attempt, ending: Ending) -> None:
         """See whether the attempt may have ended as it has."""
-        self.tally.find(f"traceback: {text}" for text in checks.tracebacks(ending.output))
+        self.tally.find(f"traceback: {text}" for text in self._tracebacks(attempt, ending))
         if ending.code == 0:
-            self.tally.find(self._check_results(ending))
+            self.tally.find([] if attempt.is_damaged_running else self._check_results(ending))
             self._damaged = None
         elif ending.code is None:
             self.tally.find([f"still running after {LIMIT_S:g} s; it had said: {_last_line(ending)}"])
@@ -97,6 +97,11 @@ class Round:
         elif not self._is_excused(attempt, ending):
             struck = f"signals to {', '.join(sorted(ending.struck))}" if ending.struck else "no signal"
             self.tally.find([f"exit code {ending.code} after {struck}: {_last_line(ending)}"])
+
+    def _tracebacks(self, attempt: Attempt, ending: Ending) -> list[str]:
+        """Return the tracebacks in the output; a script whose files are lost while it runs may have one, no sweep."""
+        may_have_one = attempt.is_damaged_running and self.plan.kind == "run"
+        return [] if may_have_one else checks.tracebacks(ending.output)
 
     def _is_excused(self, attempt: Attempt, ending: Ending) -> bool:
         """Return whether an attempt had a reason to fail: a signal to itself, lost files, or the one before it."""
@@ -141,6 +146,11 @@ class Round:
         if ending.code != 0:
             return self.tally.find([f"--sync ends with exit code {ending.code}: {_last_line(ending)}"])
         return self.tally.find(checks.tracking_is_whole(self._folder / "mlflow.db", self._episodes))
+
+    def _check_logs(self) -> None:
+        """Check what cells have written; the log of one that failed for a lost file may have a traceback."""
+        for log in self._results.glob("**/log.txt"):
+            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace")))
 
     def _check_leftovers(self) -> None:
         """Check for what was left behind. A killed process can't clear up: the next run does, so there is one more."""

@@ -1,17 +1,20 @@
 """One run as a script of a user's would start it: `python -m tests.storm.run SETTINGS DIRECTORY`.
 
 Without a directory: a master that lives on, through a calm run and stormy ones after it, and says how many descriptors
-it holds after each.
+it held at the beginning and the end of each, and after it.
 """
 
 import gc
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 STORMY_RUNS = 3
+EVERY = 20  # episodes between two looks at the descriptors
+LOOKS = 20  # of which the lowest counts: a worker that is just being replaced has some more
 
 
 def main(arguments: list[str]) -> int:
@@ -36,11 +39,23 @@ def main(arguments: list[str]) -> int:
 def live_long(config: Any, train: Any) -> None:
     """Train again and again, and print a line of JSON after each run."""
     for number in range(1 + STORMY_RUNS):
+        during: list[int] = []
         short = {"episodes": 200} if number == 0 else {}
-        summary = train(config.model_copy(update=short))
+        summary = train(config.model_copy(update=short), on_episode=partial(look, during))
         gc.collect()  # what nobody can reach any more is no leak
-        said = {"descriptors": len(os.listdir("/proc/self/fd")), "summary": summary._asdict()}
-        print(json.dumps(said), flush=True)
+        said = {"after": descriptors(), "first": min(during[:LOOKS]), "last": min(during[-LOOKS:])}
+        print(json.dumps({"descriptors": said, "summary": summary._asdict()}), flush=True)
+
+
+def look(seen: list[int], record: Any) -> None:
+    """Note the number of descriptors, every few episodes."""
+    if record.episode % EVERY == 0:
+        seen.append(descriptors())
+
+
+def descriptors() -> int:
+    """Return how many descriptors this process holds."""
+    return len(os.listdir("/proc/self/fd"))
 
 
 if __name__ == "__main__":
