@@ -30,7 +30,7 @@ def _flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-DAMAGES: dict[str, tuple[str, Harm]] = {  # name: (what it may befall, below the folder of results; how)
+HARMS: dict[str, tuple[str, Harm]] = {  # name: (what it may befall, below the folder of results; how)
     "part missing": ("**/episodes.parts/*.parquet", _remove),
     "part truncated": ("**/episodes.parts/*.parquet", _halve),
     "records missing": ("**/episodes.parquet", _remove),
@@ -46,7 +46,7 @@ DAMAGES: dict[str, tuple[str, Harm]] = {  # name: (what it may befall, below the
 
 def inflict(results: Path, name: str, choice: float, backup: Path) -> Path | None:
     """Damage one of the files that it may befall, leaving a copy in `backup`; return it, or None if there is none."""
-    pattern, harm = DAMAGES[name]
+    pattern, harm = HARMS[name]
     candidates = sorted(results.glob(pattern))
     if not candidates:
         return None

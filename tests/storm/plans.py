@@ -15,7 +15,7 @@ TARGETS = {
     "sweep": {**HELPERS, "cell": 3, "sweep": 3},
     "long-lived master": HELPERS,
 }
-RUN_DAMAGES = (
+_TO_A_RUN = (
     "part missing",
     "part truncated",
     "records missing",
@@ -24,7 +24,11 @@ RUN_DAMAGES = (
     "checkpoints missing",
     "summary emptied",
 )
-SWEEP_DAMAGES = (*RUN_DAMAGES, "metadata emptied", "cells missing", "study damaged")
+DAMAGES: dict[str, tuple[str, ...]] = {  # see damages.py
+    "run": _TO_A_RUN,
+    "sweep": (*_TO_A_RUN, "metadata emptied", "cells missing", "study damaged"),
+    "long-lived master": (),
+}
 _IN_PIECES = {"t_max": 20, "update_every": "t_max", "standardise": False}
 _SCHEDULE = {"first_s": 0.3, "further_s": 0.01, "window": 10, "spacing": 40, "auto_min": 1, "auto_max": 6}
 _MANY = 10_000  # lost workers that a run may replace: the storm is to find faults, not to use up a budget
@@ -47,7 +51,7 @@ class Attempt:
     """The command once more, what strikes it, and what is damaged before the next one."""
 
     strikes: tuple[Strike, ...] = ()
-    damage: str | None = None
+    damages: tuple[str, ...] = ()  # the first of them for which there is a file
     choice: float = 0.0  # in [0, 1): which of several files
     is_damaged_running: bool = False  # the damage comes after the last strike, else after the end
     is_hasty: bool = False  # the next one does not wait until the last process of this one is gone
@@ -129,9 +133,9 @@ def draw_attempt(rng: random.Random, kind: str, targets: dict[str, int]) -> Atte
     most = MOST_STRIKES[kind]
     moments = MOMENTS if kind != "long-lived master" else {"sight": 1}  # it leaves no checkpoints
     strikes = tuple(draw_strike(rng, targets, moments) for _ in range(rng.randint(1 + most // 4, most)))
-    damages = {"run": RUN_DAMAGES, "sweep": SWEEP_DAMAGES}.get(kind, ())
-    damage = rng.choice(damages) if damages and rng.random() < 0.6 else None
-    return Attempt(strikes, damage, rng.random(), rng.random() < 0.25, rng.random() < 0.3)
+    damages = DAMAGES[kind] if rng.random() < 0.6 else ()
+    in_some_order = tuple(rng.sample(damages, len(damages)))
+    return Attempt(strikes, in_some_order, rng.random(), bool(damages) and rng.random() < 0.25, rng.random() < 0.3)
 
 
 def draw_strike(rng: random.Random, targets: dict[str, int], moments: dict[str, int]) -> Strike:

@@ -46,7 +46,7 @@ class Round:
         """Run the command once, see how it ends, and damage something; return whether it says that all is done."""
         ending = self._run(self._command(), attempt)
         self._judge(attempt, ending)
-        if attempt.damage or not attempt.is_hasty:
+        if attempt.damages or not attempt.is_hasty:
             self._see_them_gone()
         if not attempt.is_damaged_running:
             self._damage(attempt)
@@ -109,11 +109,12 @@ class Round:
         return is_struck or attempt.is_damaged_running or "another sweep is running" in ending.output
 
     def _damage(self, attempt: Attempt) -> None:
-        if attempt.damage is None:
-            return
-        self._damaged = damages.inflict(self._results, attempt.damage, attempt.choice, self._folder / "backup")
-        if self._damaged is not None:
-            self.tally.damages[attempt.damage] += 1
+        for name in attempt.damages:
+            damaged = damages.inflict(self._results, name, attempt.choice, self._folder / "backup")
+            if damaged is not None:
+                self.tally.damages[name] += 1
+                self._damaged = damaged
+                return
 
     def _see_them_gone(self) -> None:
         """Wait for the last process; one that stays is a finding, and is ended."""
