@@ -23,7 +23,7 @@ from tests.storm.tally import Tally, table
 from tests.sweeps import ROOT, everything_in, sweep, wait_for, write_grid
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in Linux's /proc")
-SEED, ROUNDS = 3563, 5
+SEED, ROUNDS = 1617, 4
 SETTINGS = {"runtime": "processes", "workers": "2", "episodes": 1_000_000, "checkpoint_s": 0.2}
 
 
@@ -58,8 +58,7 @@ def started(*arguments: str, temporary: Path):
 def test_those_rounds_are_of_every_kind():
     plans = [draw(SEED, number) for number in range(ROUNDS)]
     assert {plan.kind for plan in plans} == set(KINDS)
-    assert {plan.settings["runtime"] for plan in plans} == {"simulate", "processes"}
-    assert {plan.settings["exchange"].get("transport") for plan in plans} >= {"shared", "queue", "hogwild"}
+    assert {plan.settings["exchange"].get("transport") for plan in plans} == {"shared", "queue", "hogwild"}
     assert any(plan.is_tracked for plan in plans)
 
 

@@ -96,6 +96,8 @@ def draw(seed: int, number: int) -> Plan:
         axes = {"workers": rng.sample([1, 2, 4, "2->6"], 2)}
         settings = {name: value for name, value in settings.items() if name not in ("workers", "seed")}
     targets = {**TARGETS[kind], **({"MLflow tracker": 4} if is_tracked else {})}
+    if settings["runtime"] == "simulate":
+        targets = {target: weight for target, weight in targets.items() if target not in HELPERS}
     if kind == "long-lived master":
         settings["workers"] = rng.choice(["1", "2", "4", "8"])  # as many descriptors at the end as at the beginning
     count = 1 if kind == "long-lived master" else rng.randint(2, 3)

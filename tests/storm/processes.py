@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MARK = "A3C_STORM"  # the environment variable
-_LOOK_S = 0.02
+_LOOK_S = 0.05
 _PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 _BY_COMMAND = {  # a word of the command line: role
     "run_sweep.py": "sweep",
