@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
-from a3c_core import algorithms, models
+from a3c_core import algorithms, models, topologies
 from a3c_core.algorithms.a3c import A3CSettings
 from a3c_core.algorithms.base import LearnerSettings
 from a3c_core.engines import ENGINES
@@ -15,42 +15,12 @@ from a3c_core.models.dense import DenseSettings
 from a3c_core.registry import Registry
 from a3c_core.schedules import MOST_WORKERS, ScheduleConfig, Span, parse_workers
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, MOST_SLOWDOWN, Cost, Section
+from a3c_core.topologies.exchange import ExchangeConfig
 
 LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
 MOST_REAL_WORKERS = 4_096  # processes, threads or actors
 Gpu = Annotated[int, Field(ge=0, le=1_023)]  # its number
-
-
-class ExchangeConfig(Section):
-    """How workers and master hand gradients and parameters to each other. The report had the first of each."""
-
-    transport: Literal["shared", "queue"] = Field(
-        "shared", description="real runtimes: shared memory, or pickled messages with mailboxes (the report)"
-    )
-    channel: Literal["mailbox", "latest"] = Field(
-        "latest", description="mailbox: one slot per worker, filled only when empty, so that a model may be old"
-    )
-    pull: Literal["at_once", "after_apply"] = Field(
-        "at_once", description="when a worker takes new parameters: without waiting, or after its gradient was applied"
-    )
-    queue: Literal["unbounded", "bounded", "dropping"] = Field(
-        "bounded", description="a full queue makes workers wait (bounded) or loses their gradients (dropping)"
-    )
-    queue_size: int = Field(8, ge=1, le=MOST_EPISODES, description="gradients that a bounded or dropping queue holds")
-    overload_limit: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_EPISODES,
-        description="gradients waiting in an unbounded queue at which the run ends as `overloaded`",
-    )
-
-    @field_validator("transport", mode="before")
-    @classmethod
-    def _not_a_topology(cls, value: object) -> object:
-        if value == "hogwild":
-            raise ValueError("hogwild is a topology: write topology: hogwild, and leave out the transport")
-        return value
 
 
 class Chosen(NamedTuple):
@@ -64,6 +34,7 @@ class Chosen(NamedTuple):
 SECTIONS = {
     "learner": Chosen("algorithm", algorithms.ALGORITHMS, algorithms.settings_of),
     "network": Chosen("model", models.MODELS, models.settings_of),
+    "exchange": Chosen("topology", topologies.TOPOLOGIES, topologies.settings_of),
 }
 
 
@@ -82,8 +53,8 @@ class RunConfig(Section):
     agents_per_worker: int = Field(
         1, ge=1, le=1_024, description="games that a worker plays at once, for one gradient of all"
     )
-    topology: Literal["master", "hogwild"] = Field(
-        "master", description="who applies gradients: one master, or every worker its own, without a lock"
+    topology: str = Field(
+        "master", description="who hands what to whom: master, hogwild, or your own, package.module:Class"
     )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
@@ -103,7 +74,7 @@ class RunConfig(Section):
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: SerializeAsAny[LearnerSettings] = Field(A3CSettings(), description="settings of the algorithm")
     network: SerializeAsAny[Section] = Field(DenseSettings(), description="settings of the model")
-    exchange: ExchangeConfig = ExchangeConfig()
+    exchange: SerializeAsAny[Section] = Field(ExchangeConfig(), description="settings of the topology")
     schedule: ScheduleConfig = ScheduleConfig()
 
     @field_validator("workers", mode="before")
@@ -111,17 +82,17 @@ class RunConfig(Section):
     def _as_text(cls, value: object) -> object:
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
-    @field_validator("engine", "algorithm", "model")
+    @field_validator("engine", "algorithm", "model", "topology")
     @classmethod
     def _known(cls, value: str, info: ValidationInfo) -> str:
-        registries = {"engine": ENGINES, "algorithm": algorithms.ALGORITHMS, "model": models.MODELS}
-        registries[str(info.field_name)].check(value)
+        registries = {chosen.chooser: chosen.parts for chosen in SECTIONS.values()}
+        {**registries, "engine": ENGINES}[str(info.field_name)].check(value)
         return value
 
-    @field_validator("learner", "network", mode="wrap")
+    @field_validator("learner", "network", "exchange", mode="wrap")
     @classmethod
     def _of_its_part(cls, value: Any, handler: Any, info: ValidationInfo) -> Any:
-        """Validate a section by the class that the algorithm or the model declares."""
+        """Validate a section by the class that the algorithm, the model or the topology declares."""
         chooser, _, section_of = SECTIONS[str(info.field_name)]
         if chooser not in info.data:
             return None  # the part itself is unknown, which is the mistake to tell
@@ -130,8 +101,8 @@ class RunConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_parts(cls, values: Any) -> Any:
-        """Let sections that were left out have the defaults of their own algorithm or model."""
-        return {"learner": {}, "network": {}, **values} if isinstance(values, dict) else values
+        """Let sections that were left out have the defaults of their own part."""
+        return {**{name: {} for name in SECTIONS}, **values} if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _valid_workers(self) -> "RunConfig":
@@ -144,27 +115,26 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _fitting_channel(self) -> "RunConfig":
-        fitting = {"shared": "latest", "queue": "mailbox"}[self.exchange.transport]
-        if not self.is_virtual and self.topology == "master" and self.exchange.channel != fitting:
-            raise ValueError(f"transport {self.exchange.transport} needs channel {fitting}")
-        return self
-
-    @model_validator(mode="after")
     def _fitting_transport(self) -> "RunConfig":
-        if self.topology == "hogwild" and (self.runtime == "ray" or self.exchange.transport != "shared"):
-            raise ValueError("topology: hogwild needs workers on this machine that share memory (transport: shared)")
-        if self.runtime == "ray" and self.exchange.transport != "shared":
-            raise ValueError(
-                f"runtime: ray has a transport of its own, Ray's object store: leave out exchange.transport"
-                f" ({self.exchange.transport})"
-            )
+        transport, channel = self.gradients.transport, self.gradients.channel
+        if self.runtime in ("simulate", "ray") and transport != "shared":
+            raise ValueError(f"exchange.transport is for processes and threads: leave it out with {self.runtime}")
+        if self.runtime == "ray" and self.topology == "hogwild":
+            raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
+        fitting = {"shared": "latest", "queue": "mailbox"}[transport]
+        if not self.is_virtual and channel != fitting:
+            raise ValueError(f"transport {transport} needs channel {fitting}")
         return self
 
     @property
     def is_virtual(self) -> bool:
         """Whether the run's clock is a simulated one."""
         return self.runtime == "simulate"
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to a master; where there is none, how word of them does."""
+        return self.exchange if isinstance(self.exchange, ExchangeConfig) else ExchangeConfig()
 
     @property
     def span(self) -> Span:

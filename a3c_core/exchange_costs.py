@@ -11,7 +11,7 @@ from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.learners.gradients import GradientLearner, new_learner
 from a3c_core.real.runtime import RealRuntime
-from a3c_core.real.shared_memory import RING_SLOTS
+from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.virtual.costs import CostProfile, load_profile
 
 FROZEN = LearnerConfig(learning_rate=1e-30)  # every update is made, and changes nothing: episodes keep their length
@@ -114,8 +114,8 @@ def _master_costs(transport: str, update_s: float, seconds: float) -> dict[str, 
         arrays, parameters = fed.runtime.block.arrays, fed.runtime.master.parameters
         read_s, publish_s = _fastest(lambda: arrays.publish(0, parameters), 0.1), 0.0
     fed.close()
-    # of the RING_SLOTS gradients in a lane, only the first finds its mailbox empty
-    receive_s = max(0.0, service_s - update_s - read_s - publish_s / RING_SLOTS)
+    # of the RING_SIZE gradients in a slot, only the first finds its mailbox empty
+    receive_s = max(0.0, service_s - update_s - read_s - publish_s / RING_SIZE)
     return {"receive_s": receive_s, "read_s": read_s, "publish_s": publish_s}
 
 

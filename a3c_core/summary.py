@@ -36,6 +36,7 @@ class RunSummary(NamedTuple):
     staleness_p95: float
     staleness_max: int
     gradients_sent: int
+    gradients_applied: int  # a master may make one update of several
     gradients_dropped: int
     gradients_rejected: int
     gradients_lost: int  # with their worker
@@ -54,6 +55,7 @@ def summarise(
     outcome: Outcome,
     records: pa.Table,
     totals: Totals,
+    version: int,
     clock_s: float,
     wall_s: float,
     profile: CostProfile,
@@ -68,7 +70,7 @@ def summarise(
         outcome=outcome,
         episodes=len(scores),
         env_steps=totals.env_steps,
-        updates=totals.applied,
+        updates=version,
         clock_s=clock_s,
         wall_s=wall_s,
         score_mean=_mean(scores),
@@ -81,6 +83,7 @@ def summarise(
         queue_wait_mean_s=_mean(records["queue_wait_s"].to_numpy()),
         **staleness_statistics(totals.staleness),
         gradients_sent=totals.sent,
+        gradients_applied=totals.applied,
         gradients_dropped=totals.dropped,
         gradients_rejected=totals.rejected,
         gradients_lost=totals.lost,

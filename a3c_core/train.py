@@ -132,7 +132,9 @@ class Run:
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
-        summary = summarise(outcome, records, totals, clock_s, wall_s, self._profile, self._config, time_split)
+        summary = summarise(
+            outcome, records, totals, self.learner.version, clock_s, wall_s, self._profile, self._config, time_split
+        )
         if self._directory is not None:
             write_json(self._directory / "summary.json", summary._asdict())
         return summary

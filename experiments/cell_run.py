@@ -121,7 +121,9 @@ def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[st
     tags = {
         "runtime": config["runtime"],
         "engine": config["engine"],
-        "transport": {"simulate": "virtual", "ray": "ray"}.get(config["runtime"], config["exchange"]["transport"]),
+        "transport": {"simulate": "virtual", "ray": "ray"}.get(
+            config["runtime"], config["exchange"].get("transport", "none")
+        ),
         "commit": metadata["commit"],
         "dirty": metadata["dirty"],
         "cores": metadata["cores"],

@@ -55,7 +55,7 @@ def test_costs_are_found_in_timings_that_are_exactly_linear():
 
 @pytest.mark.parametrize("transport", ["shared", "queue"])
 def test_a_master_that_is_fed_makes_every_update(transport):
-    fed = FedMaster(transport, lanes=2)
+    fed = FedMaster(transport, slots=2)
     assert fed.update_s(1e-9) > 0
     totals = fed.runtime.log.totals
     assert totals.sent == totals.applied == fed.runtime.log.episodes == fed.runtime.master.version > 1000

@@ -21,6 +21,7 @@ EXAMPLES = {
     "algorithm": {"algorithm": "monte_carlo_q:MonteCarloQ", "environment": {"id": "CartPole-v1"}},
     "game": {"environment": {"id": "corridor:Corridor-v0"}, "learner": {"learning_rate": 0.01, "standardise": False}},
     "model": {"model": "two_layers:build", "environment": {"id": "CartPole-v1"}},
+    "topology": {"topology": "batching:Batching", "environment": {"id": "CartPole-v1"}},
 }
 
 
@@ -95,6 +96,15 @@ def test_they_learn(example, chance):
     if example != "game":
         settings["learner"] = {"learning_rate": 3e-3}
     assert train(config(example, **settings)).score_last_tenth > 1.5 * chance
+
+
+def test_a_batching_master_makes_fewer_updates_of_as_many_gradients(here):
+    """Forty workers flood this master: one that takes up to eight gradients at once makes fewer, larger updates."""
+    flood = {"workers": 40, "engine": "compiled", "profile": "uniform", "episodes": 2000, "environment": {}}
+    one, several = (train(config("topology", **flood, topology=name)) for name in ("master", "batching:Batching"))
+    assert one.updates == one.gradients_applied == several.gradients_applied == 2000
+    assert several.updates < 0.5 * one.updates
+    assert several.clock_s < one.clock_s
 
 
 def test_what_parts_say_of_themselves_is_used(here):

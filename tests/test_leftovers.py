@@ -8,26 +8,26 @@ import sys
 
 import pytest
 
-from a3c_core.real.pool import LocalCrew
+from a3c_core.real.pool import LocalPool
 from a3c_core.real.shared_memory import Layout, NoSharedMemory, SharedBlock
-from tests.test_losses import hire_and, kill
+from tests.test_losses import kill, spawn_and
 from tests.test_processes import PROGRAM, collect, config_of, start_elsewhere
 
 
 @pytest.mark.parametrize("transport", ["shared", "queue"])
 def test_workers_lost_while_they_start_leave_no_descriptors_behind(transport):
-    block = SharedBlock(Layout(lanes=1, parameters=3, agents=1, optimizer_slots=0, mail_bytes=0))
-    crew = LocalCrew(config_of(transport, workers="1"), block)
+    block = SharedBlock(Layout(slots=1, parameters=3, agents=1, averages=0, mail_bytes=0))
+    pool = LocalPool(config_of(transport, workers="1"), block)
     counts = []
     for _ in range(25):
-        crew.hire(0, 0)
-        kill(crew.hands[0].body.pid)
-        while not list(crew.lost()):
-            crew.wait(1.0)
-        crew.bury(0)
+        pool.spawn(0, 0)
+        kill(pool.members[0].body.pid)
+        while not list(pool.lost()):
+            pool.wait(1.0)
+        pool.remove(0)
         counts.append(len(os.listdir("/proc/self/fd")))
     assert counts[-1] == counts[0]
-    crew.close()
+    pool.close()
     block.close()
 
 
@@ -35,11 +35,11 @@ def test_too_little_shared_memory_is_said_before_any_worker_starts(monkeypatch):
     def no_room(descriptor, offset, length):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    hired = hire_and(monkeypatch, lambda hand, number: None)
+    spawned = spawn_and(monkeypatch, lambda member, number: None)
     monkeypatch.setattr(os, "posix_fallocate", no_room)
     with pytest.raises(NoSharedMemory, match=r"4 workers need 0\.\d MB of shared memory, and /.* has .* MB left"):
         collect(config_of())
-    assert hired == []
+    assert spawned == []
 
 
 def folders(temporary):

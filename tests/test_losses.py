@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from a3c_core.benchmark.feeder import FedMaster
-from a3c_core.real import crew as crew_module
+from a3c_core.real import pool as pool_module
 from a3c_core.real import worker_main
-from a3c_core.real.pool import LocalCrew, Loss
+from a3c_core.real.pool import LocalPool, Loss
 from a3c_core.real.runtime import RunFailed
 from a3c_core.real.shared_memory import Layout, SharedBlock
 from a3c_core.train import Run
@@ -40,17 +40,17 @@ def kill_fork_server():
         time.sleep(0.01)
 
 
-def hire_and(monkeypatch, then):
-    """Call `then(hand, number)` with each worker that is hired, before it can be up."""
-    hire, hired = LocalCrew.hire, []
+def spawn_and(monkeypatch, then):
+    """Call `then(member, number)` with each worker that is spawned, before it can be up."""
+    spawn, spawned = LocalPool.spawn, []
 
-    def hire_then(self, lane, episode):
-        hire(self, lane, episode)
-        hired.append(self.hands[lane].body.pid)
-        then(self.hands[lane], len(hired))
+    def spawn_then(self, slot, episode):
+        spawn(self, slot, episode)
+        spawned.append(self.members[slot].body.pid)
+        then(self.members[slot], len(spawned))
 
-    monkeypatch.setattr(LocalCrew, "hire", hire_then)
-    return hired
+    monkeypatch.setattr(LocalPool, "spawn", spawn_then)
+    return spawned
 
 
 # The fork server and the resource tracker
@@ -62,14 +62,14 @@ def test_a_killed_fork_server_costs_no_worker_and_doubles_no_episode(transport, 
         if record.episode == 300:
             kill_fork_server()
         if record.episode == 600:
-            kill(run.runtime.crew.hands[1].body.pid)  # the next one needs another server
+            kill(run.runtime.pool.members[1].body.pid)  # the next one needs another server
 
-    hired = hire_and(monkeypatch, lambda hand, number: None)
+    spawned = spawn_and(monkeypatch, lambda member, number: None)
     summary, records = collect(config_of(transport, episodes=3000), on_episode=harm)
     assert_each_once(summary, records, 3000)
     assert summary.crashes == 1
-    assert len(hired) == 5
-    assert not any(map(is_at_work, hired))
+    assert len(spawned) == 5
+    assert not any(map(is_at_work, spawned))
 
 
 def test_a_worker_that_its_killed_fork_server_never_told_of_goes_before_it_is_replaced(monkeypatch):
@@ -95,7 +95,7 @@ def test_a_stuck_worker_without_a_fork_server_is_killed_before_it_is_replaced():
 
     def stop(run, record):
         if record.episode == 50:
-            stopped.append(run.runtime.crew.hands[1].body.pid)
+            stopped.append(run.runtime.pool.members[1].body.pid)
             os.kill(stopped[0], signal.SIGSTOP)
             kill_fork_server()
 
@@ -110,7 +110,7 @@ def test_a_killed_resource_tracker_does_no_harm():
     def harm(run, record):
         if record.episode == 100:
             kill(resource_tracker._resource_tracker._pid)
-            kill(run.runtime.crew.hands[1].body.pid)
+            kill(run.runtime.pool.members[1].body.pid)
 
     summary, records = collect(config_of(), on_episode=harm)
     assert_each_once(summary, records, 400)
@@ -126,19 +126,19 @@ def test_nothing_is_taken_from_a_worker_that_was_given_up_but_lives(transport, r
     strangers = []
 
     def give_up(run, record):
-        crew = run.runtime.crew
+        pool = run.runtime.pool
         if record.episode == 100:
-            lost, bury, lanes = crew.lost, crew.bury, [0, 2]
-            crew.lost = lambda: [Loss(lanes.pop(), "said to be lost")] if lanes else lost()
-            crew.bury = lambda lane: strangers.append(crew.hands.pop(lane)) if len(strangers) < 2 else bury(lane)
+            lost, remove, slots = pool.lost, pool.remove, [0, 2]
+            pool.lost = lambda: [Loss(slots.pop(), "said to be lost")] if slots else lost()
+            pool.remove = lambda slot: strangers.append(pool.members.pop(slot)) if len(strangers) < 2 else remove(slot)
 
     summary, records = collect(config_of(transport, runtime=runtime, episodes=2000), on_episode=give_up)
     assert_each_once(summary, records, 2000)
     assert summary.crashes == 2
-    for hand in strangers:
-        hand.body.join(60)
-        assert not hand.body.is_alive()  # it saw that it was not wanted, and went
-        hand.close()
+    for member in strangers:
+        member.body.join(60)
+        assert not member.body.is_alive()  # it saw that it was not wanted, and went
+        member.close()
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -148,7 +148,7 @@ def test_a_message_of_another_generation_is_refused(transport):
     strange = feeder._message._replace(generation=1)
     runtime.block.arrays.messages[...] = feeder._message = strange
     feeder.feed()
-    while runtime.desk.pending().size:
+    while runtime.inbox.pending().size:
         runtime.step()
     runtime.settle()
     assert runtime.log.totals.sent == runtime.log.episodes == runtime.waiting == 0
@@ -174,50 +174,50 @@ def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(tmp_p
 def test_workers_killed_while_they_start_are_replaced(workers, monkeypatch):
     """The first one, its replacement, and that of a worker which is killed at work."""
 
-    def kill_some(hand, number):
+    def kill_some(member, number):
         if number in (1, workers + 1, workers + 3):
-            kill(hand.body.pid)
+            kill(member.body.pid)
 
     def kill_one(run, record):
         if record.episode == 100:
-            kill(run.runtime.crew.hands[0].body.pid)
+            kill(run.runtime.pool.members[0].body.pid)
 
-    hire_and(monkeypatch, kill_some)
+    spawn_and(monkeypatch, kill_some)
     summary, records = collect(config_of(workers=str(workers)), on_episode=kill_one)
     assert_each_once(summary, records, 400)
     assert (4 if workers == 1 else 3) <= summary.crashes <= 4  # several may be done before the last is missed
 
 
 def test_restarts_bound_how_often_a_worker_may_die_while_it_starts(monkeypatch):
-    hired = hire_and(monkeypatch, lambda hand, number: kill(hand.body.pid))
+    spawned = spawn_and(monkeypatch, lambda member, number: kill(member.body.pid))
     with pytest.raises(RunFailed, match=r"killed by signal 9 \(lost worker 4, 3 allowed\)"):
         collect(config_of(workers="1", restarts=3))
-    assert len(hired) == 4
+    assert len(spawned) == 4
 
 
 def test_the_limit_of_silence_is_not_that_of_starting():
     config = config_of(workers="1", worker_limit_s=1e-6)
-    block = SharedBlock(Layout(lanes=1, parameters=3, agents=1, optimizer_slots=0, mail_bytes=0))
-    crew = LocalCrew(config, block)
-    crew.hire(0, 0)
-    os.kill(crew.hands[0].body.pid, signal.SIGSTOP)  # it takes its time
-    assert list(crew.lost()) == []
-    assert crew.hands[0].reason is None
-    kill(crew.hands[0].body.pid)
-    crew.close()
+    block = SharedBlock(Layout(slots=1, parameters=3, agents=1, averages=0, mail_bytes=0))
+    pool = LocalPool(config, block)
+    pool.spawn(0, 0)
+    os.kill(pool.members[0].body.pid, signal.SIGSTOP)  # it takes its time
+    assert list(pool.lost()) == []
+    assert pool.members[0].reason is None
+    kill(pool.members[0].body.pid)
+    pool.close()
     block.close()
 
 
 def test_a_worker_that_does_not_come_up_is_replaced(monkeypatch):
-    def stop_first(hand, number):
+    def stop_first(member, number):
         if number == 2:
-            os.kill(hand.body.pid, signal.SIGSTOP)
+            os.kill(member.body.pid, signal.SIGSTOP)
 
-    hired = hire_and(monkeypatch, stop_first)
+    spawned = spawn_and(monkeypatch, stop_first)
     summary, records = collect(config_of(workers="2", start_limit_s=3.0))
     assert_each_once(summary, records, 400)
     assert summary.crashes >= 1
-    assert not any(map(is_at_work, hired))
+    assert not any(map(is_at_work, spawned))
 
 
 def broken_main(*arguments):
@@ -232,10 +232,10 @@ def broken_main(*arguments):
 
 @pytest.mark.parametrize("runtime", ["processes", "threads"])
 def test_an_exception_that_keeps_a_worker_from_starting_ends_the_run_at_once(runtime, monkeypatch):
-    monkeypatch.setattr(crew_module, "process_main", broken_main)
+    monkeypatch.setattr(pool_module, "process_main", broken_main)
     if runtime == "threads":
         monkeypatch.setattr(worker_main, "make_engine", worker_main.make_engine)  # put back afterwards
-        monkeypatch.setattr(crew_module, "work_until_stopped", lambda *arguments: broken_main())
+        monkeypatch.setattr(pool_module, "work_until_stopped", lambda *arguments: broken_main())
     with pytest.raises(RunFailed, match=r"can't start: .*Error"):
         collect(config_of(runtime=runtime))
 
@@ -246,8 +246,8 @@ def test_a_worker_with_nothing_to_play_is_not_stuck():
     runtime.start()
     while runtime.step():
         pass
-    runtime.crew.hands[0].heard_s -= 60.0  # as if it had waited so long for another to finish
+    runtime.pool.members[0].heard_s -= 60.0  # as if it had waited so long for another to finish
     runtime._replace_lost()
     assert runtime.log.totals.crashes == 0
-    assert runtime.crew.hands[0].reason is None
+    assert runtime.pool.members[0].reason is None
     runtime.stop()

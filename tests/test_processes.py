@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.real.channels import SharedLine
+from a3c_core.real.channels import SharedChannel
 from a3c_core.real.runtime import RunFailed
-from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SLOTS, Layout, SharedBlock
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SIZE, Layout, SharedBlock
 from a3c_core.records import EpisodeRecord, read_records
 from a3c_core.train import Run, train
 from a3c_core.worker import Work
@@ -53,7 +53,7 @@ def collect(config, directory=None, on_episode=None):
 def assert_each_once(summary, records, episodes):
     assert len(records) == episodes == summary.episodes
     assert len({(record.worker, record.worker_episode) for record in records}) == episodes
-    outcomes = summary.updates + summary.gradients_dropped + summary.gradients_rejected + summary.gradients_lost
+    outcomes = summary.gradients_applied + summary.gradients_dropped + summary.gradients_rejected + summary.gradients_lost
     assert summary.gradients_sent == outcomes
 
 
@@ -100,9 +100,9 @@ def test_killed_workers_cost_no_episode(transport):
 
     def kill(run, record):
         if record.episode % 150 == 149:
-            hand = run.runtime.crew.hands[victims.choice(sorted(run.runtime.crew.hands))]
+            member = run.runtime.pool.members[victims.choice(sorted(run.runtime.pool.members))]
             with contextlib.suppress(ProcessLookupError):  # the last victim, not yet replaced
-                os.kill(hand.body.pid, signal.SIGKILL)
+                os.kill(member.body.pid, signal.SIGKILL)
 
     summary, records = collect(config_of(transport, workers="20", episodes=1500), on_episode=kill)
     assert_each_once(summary, records, 1500)
@@ -112,7 +112,7 @@ def test_killed_workers_cost_no_episode(transport):
 def test_a_stuck_worker_is_replaced():
     def stop(run, record):
         if record.episode == 50:
-            os.kill(run.runtime.crew.hands[1].body.pid, signal.SIGSTOP)
+            os.kill(run.runtime.pool.members[1].body.pid, signal.SIGSTOP)
 
     summary, records = collect(config_of(worker_limit_s=1.0), on_episode=stop)
     assert_each_once(summary, records, 400)
@@ -122,8 +122,8 @@ def test_a_stuck_worker_is_replaced():
 def test_too_many_lost_workers_end_the_run_with_the_reason():
     def kill(run, record):
         if record.episode % 20 == 19:
-            with contextlib.suppress(ProcessLookupError, KeyError):  # dead, and perhaps buried
-                os.kill(run.runtime.crew.hands[0].body.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, KeyError):  # dead, and perhaps removed
+                os.kill(run.runtime.pool.members[0].body.pid, signal.SIGKILL)
 
     with pytest.raises(RunFailed, match="worker 0: killed by signal 9"):
         collect(config_of(restarts=2, episodes=100_000), on_episode=kill)
@@ -134,8 +134,8 @@ def test_workers_join_and_leave_for_real():
     alive = []
 
     def look(run, record):
-        hands = run.runtime.crew.hands.values()
-        alive.append(sum(Path(f"/proc/{hand.body.pid}").exists() for hand in hands))
+        members = run.runtime.pool.members.values()
+        alive.append(sum(Path(f"/proc/{member.body.pid}").exists() for member in members))
 
     schedule = {"first_s": 0.3, "further_s": 0.01, "window": 10, "spacing": 40}
     summary, records = collect(config_of(workers="6->12", episodes=1500, schedule=schedule), on_episode=look)
@@ -152,7 +152,7 @@ def test_auto_lets_workers_go():
     def look(run, record):
         runtime = run.runtime
         alive.add(runtime.alive)
-        runtime.desk.count_busy = lambda: 0.0 if record.episode < 600 else 1.0  # as if idle, then swamped
+        runtime.inbox.count_busy = lambda: 0.0 if record.episode < 600 else 1.0  # as if idle, then swamped
 
     schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}
     summary, records = collect(config_of(workers="auto", episodes=1500, schedule=schedule), on_episode=look)
@@ -162,23 +162,23 @@ def test_auto_lets_workers_go():
 
 
 def test_a_worker_on_its_way_out_overwrites_nothing_that_the_master_has_not_taken():
-    block = SharedBlock(Layout(lanes=1, parameters=3, agents=1, optimizer_slots=0, mail_bytes=0))
+    block = SharedBlock(Layout(slots=1, parameters=3, agents=1, averages=0, mail_bytes=0))
     arrays, (_, doorbell), (wake, button) = block.arrays, os.pipe(), os.pipe()
-    line = SharedLine(RunConfig(), 0, arrays, doorbell, wake)
-    arrays.desk["room"] = 9
+    line = SharedChannel(RunConfig(), 0, arrays, doorbell, wake)
+    arrays.inbox["room"] = 9
     work = Work(np.zeros(3, np.float32), 1, 0, ())
-    for version in range(RING_SLOTS):
+    for version in range(RING_SIZE):
         line.deliver(work, version)
-    arrays.lanes["stop"] = AFTER_THIS_EPISODE
+    arrays.slots["stop"] = AFTER_THIS_EPISODE
     last = threading.Thread(target=line.deliver, args=(work, 99))
     last.start()
     last.join(0.3)
     assert last.is_alive()  # it waits for the master
-    assert arrays.messages["version_pulled"][0].tolist() == list(range(RING_SLOTS))
-    arrays.lanes["accepted"] = 1
+    assert arrays.messages["version_pulled"][0].tolist() == list(range(RING_SIZE))
+    arrays.slots["accepted"] = 1
     os.write(button, b"!")
     last.join()
-    assert arrays.messages["version_pulled"][0].tolist() == [99, *range(1, RING_SLOTS)]
+    assert arrays.messages["version_pulled"][0].tolist() == [99, *range(1, RING_SIZE)]
 
 
 def test_an_unbounded_queue_ends_as_overloaded():

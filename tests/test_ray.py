@@ -85,8 +85,8 @@ def test_a_run_learns_and_survives_the_loss_of_a_node(cluster, other_node):
 def test_a_killed_actor_is_replaced_and_its_episodes_are_played(cluster):
     def kill(run, record):
         if record.episode in (50, 150):
-            lane = next(lane for lane, hand in run.runtime.crew.hands.items() if hand.called is not None)
-            ray.kill(run.runtime.crew.hands[lane].actor)
+            slot = next(slot for slot, member in run.runtime.pool.members.items() if member.called is not None)
+            ray.kill(run.runtime.pool.members[slot].actor)
 
     config = RunConfig(workers="3", episodes=300, runtime="ray", learner=IN_PIECES, agents_per_worker=2)
     summary, records = collect(config, None, kill)
@@ -96,8 +96,8 @@ def test_a_killed_actor_is_replaced_and_its_episodes_are_played(cluster):
 
 def test_too_many_lost_actors_end_the_run(cluster):
     def kill(run, record):
-        for hand in run.runtime.crew.hands.values():
-            ray.kill(hand.actor)
+        for member in run.runtime.pool.members.values():
+            ray.kill(member.actor)
 
     with pytest.raises(RunFailed, match="0 allowed"):
         collect(RunConfig(workers="2", episodes=10**6, runtime="ray", restarts=0), None, kill)

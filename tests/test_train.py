@@ -90,7 +90,7 @@ def test_every_episode_is_played_and_recorded_once(tmp_path):
     assert records["episode"].tolist() == list(range(600))
     assert (records["finished_s"] >= records["started_s"]).all()
     assert (records["applied_s"] >= records["finished_s"]).all()
-    assert summary.gradients_sent == summary.updates + summary.gradients_dropped + summary.gradients_rejected
+    assert summary.gradients_sent == summary.gradients_applied + summary.gradients_dropped + summary.gradients_rejected
     assert json.loads((tmp_path / "summary.json").read_text())["staleness_mean"] == summary.staleness_mean
     assert summary.staleness_max == records["staleness"].max()
 

@@ -1,4 +1,4 @@
-"""A real run's master without workers: this process itself fills its lanes, so that it always finds a gradient."""
+"""A real run's master without workers: this process itself fills its slots, so that it always finds a gradient."""
 
 import multiprocessing
 import time
@@ -9,9 +9,9 @@ import numpy as np
 
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.learners.gradients import new_learner
-from a3c_core.real.pool import Hand
+from a3c_core.real.pool import Member
 from a3c_core.real.runtime import RealRuntime
-from a3c_core.real.shared_memory import RING_SLOTS, Message, SharedArrays
+from a3c_core.real.shared_memory import RING_SIZE, Message, SharedArrays
 from a3c_core.records import RecordWriter
 from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode
@@ -26,9 +26,9 @@ _ROUNDS = 150  # in one look; with them comes, now and then, the bringing of rec
 
 
 class Feeder:
-    """Stands where the crew of a run stands; each lane is filled to the brim when asked."""
+    """Stands where the pool of a run stands; each slot is filled to the brim when asked."""
 
-    def __init__(self, arrays: SharedArrays, lanes: int, pipes: bool):
+    def __init__(self, arrays: SharedArrays, slots: int, pipes: bool):
         self._arrays = arrays
         self._message = Message(0, 62, 0.0, episodes=1)
         self._episode = Episode(0, 0.0, 0, -5.0, 62, False, 0.0, 0.7)  # an untrained bird's
@@ -37,61 +37,61 @@ class Feeder:
         arrays.messages[...] = self._message
         arrays.episodes[...] = self._episode
         self._gradient_ends: list[Connection] = []
-        self.hands = {lane: self._new_hand(lane, pipes) for lane in range(lanes)}
+        self.members = {slot: self._new_member(slot, pipes) for slot in range(slots)}
 
     def feed(self) -> int:
-        """Fill all lanes, which are empty; return how many gradients wait now."""
+        """Fill all slots, which are empty; return how many gradients wait now."""
         for gradients in self._gradient_ends:
-            for _ in range(RING_SLOTS):
+            for _ in range(RING_SIZE):
                 gradients.send((self._message, (self._episode,), self._gradient))
-        self._arrays.lanes["sent"] += RING_SLOTS
-        return len(self._arrays.lanes) * RING_SLOTS
+        self._arrays.slots["sent"] += RING_SIZE
+        return len(self._arrays.slots) * RING_SIZE
 
     def empty_mailboxes(self) -> None:
         """Do what workers do when they take over parameters."""
-        self._arrays.lanes["mail_taken"] = self._arrays.lanes["mail_sent"]
+        self._arrays.slots["mail_taken"] = self._arrays.slots["mail_sent"]
 
     def close(self) -> None:
-        for hand in self.hands.values():
-            if hand.gradients is not None:
-                hand.gradients.close()
+        for member in self.members.values():
+            if member.gradients is not None:
+                member.gradients.close()
         for connection in self._gradient_ends:
             connection.close()
 
     def look(self) -> None:
-        """All that arrives is in the lanes."""
+        """All that arrives is in the slots."""
 
     def wait(self, limit_s: float) -> None:
         """Nobody has to wait here."""
 
-    def hire(self, lane: int, episode: int) -> None:
-        """Nobody is hired."""
+    def spawn(self, slot: int, episode: int) -> None:
+        """Nobody is spawned."""
 
-    def bury(self, lane: int) -> None:
+    def remove(self, slot: int) -> None:
         """Nobody is lost."""
 
-    def wake(self, lane: int) -> None:
+    def wake(self, slot: int) -> None:
         """Nobody waits."""
 
     def lost(self) -> tuple[()]:
         """Nobody is lost."""
         return ()
 
-    def _new_hand(self, lane: int, pipes: bool) -> Hand:
+    def _new_member(self, slot: int, pipes: bool) -> Member:
         if not pipes:
-            return Hand(lane, body=None, wake=-1)
+            return Member(slot, body=None, wake=-1)
         gradients, theirs = multiprocessing.Pipe(duplex=False)
         self._gradient_ends.append(theirs)
-        return Hand(lane, None, -1, gradients)
+        return Member(slot, None, -1, gradients)
 
 
 class FedMaster:
     """A master on `transport` that can be driven as fast as it goes, records included."""
 
-    def __init__(self, transport: str, lanes: int = 4):
-        config = RunConfig(workers=str(lanes), episodes=10**9, runtime="processes", seed=_SEED, **EXCHANGES[transport])
+    def __init__(self, transport: str, slots: int = 4):
+        config = RunConfig(workers=str(slots), episodes=10**9, runtime="processes", seed=_SEED, **EXCHANGES[transport])
         self.runtime = RealRuntime(config, load_profile("uniform"), new_learner(config), RecordWriter().append)
-        self._feeder = Feeder(self.runtime.block.arrays, lanes, pipes=transport == "queue")
+        self._feeder = Feeder(self.runtime.block.arrays, slots, pipes=transport == "queue")
         self.runtime.open(self._feeder)
 
     def update_s(self, seconds: float) -> float:
@@ -109,7 +109,7 @@ class FedMaster:
         for _ in range(_ROUNDS):
             self._feeder.empty_mailboxes()
             began_s = time.process_time()
-            self.runtime.desk.post(0, self.runtime.master)
+            self.runtime.inbox.post(0, self.runtime.master)
             taken.append(time.process_time() - began_s)
         return float(np.median(taken))
 
@@ -118,7 +118,7 @@ class FedMaster:
         self.runtime.block.close()
 
     def _round(self) -> float:
-        """Let the master empty all lanes; return the seconds per gradient."""
+        """Let the master empty all slots; return the seconds per gradient."""
         self._feeder.empty_mailboxes()
         gradients = self._feeder.feed()
         done = self.runtime.log.totals.sent + gradients

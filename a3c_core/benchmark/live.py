@@ -37,7 +37,7 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
     start_s = time.monotonic() - began_s
     try:
         seen = _watch(runtime, seconds, episodes)
-        bodies = [getattr(hand, "body", None) for hand in runtime.crew.hands.values()]  # Ray's are elsewhere
+        bodies = [getattr(member, "body", None) for member in runtime.pool.members.values()]  # Ray's are elsewhere
         worker_bytes = _memory([getattr(body, "pid", None) for body in bodies])
     finally:
         runtime.stop()

@@ -1,8 +1,8 @@
-"""The worker's end of the line to the master: pull parameters, deliver gradients, wait without polling.
+"""The worker's end of the channel to the master: pull parameters, deliver gradients, wait without polling.
 
-`SharedLine` and `QueueLine` differ in how the numbers travel: through shared memory, or as the report sent them, as
-pickled messages through a pipe, with a one-slot mailbox for models. `HogwildLine` has no master to deliver to (Recht
-et al. 2011; Mnih et al. 2016): it updates the shared parameters itself, without a lock.
+`SharedChannel` and `QueueChannel` differ in how the numbers travel: through shared memory, or as the report sent them,
+as pickled messages through a pipe, with a mailbox for one model. `HogwildChannel` has no master to deliver to (Recht et
+al. 2011; Mnih et al. 2016): it updates the shared parameters itself, without a lock.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from a3c_core.real.shared_memory import (
     AT_ONCE,
     GRANTED,
     MAILED,
-    RING_SLOTS,
+    RING_SIZE,
     SERVED,
     Message,
     SharedArrays,
@@ -39,69 +39,69 @@ class Stopped(Exception):
     """The master wants this worker to leave, now or before its next episode."""
 
 
-class SharedLine:
+class SharedChannel:
     """Parameters from the latest buffer, gradients into a ring of shared slots."""
 
     def __init__(
-        self, config: RunConfig, lane: int, arrays: SharedArrays, doorbell: int, wake: int, generation: int = 0
+        self, config: RunConfig, slot: int, arrays: SharedArrays, doorbell: int, wake: int, generation: int = 0
     ):
         """`doorbell`: descriptor whose other end wakes the master; `wake`: one whose other end the master writes to."""
         self._arrays = arrays
-        self._desk = arrays.desk[0]
-        self._lane = arrays.lanes[lane]
-        self._lane_number, self._generation = lane, generation
+        self._inbox = arrays.inbox[0]
+        self._slot = arrays.slots[slot]
+        self._slot_number, self._generation = slot, generation
         self._sent = first_count(generation)
         self._doorbell, self._wake = doorbell, wake
         self._poll = select.poll()
         self._poll.register(wake, select.POLLIN)
         self._parameters = np.empty(arrays.parameters.shape[1], np.float32)
-        exchange = config.exchange
+        exchange = config.gradients
         self._until_applied = exchange.pull == "after_apply"
         self._until_accepted = exchange.queue == "bounded"
 
     def come_up(self) -> None:
         """Say that this worker is up."""
-        self._lane["ready"] = 1
+        self._slot["ready"] = 1
         self._ring()
 
     def may_begin(self, next_episode: int, has_work: bool) -> int:
         """Return how many episodes from this number on may begin now; who has nothing else to do waits for one."""
-        lane = self._lane
+        slot = self._slot
         if not has_work:
-            self._wait(GRANTED, lambda: lane["granted"] > next_episode or lane["stop"])
-            if lane["stop"]:
+            self._wait(GRANTED, lambda: slot["granted"] > next_episode or slot["stop"])
+            if slot["stop"]:
                 raise Stopped
-        return 0 if lane["stop"] else int(lane["granted"]) - next_episode
+        return 0 if slot["stop"] else int(slot["granted"]) - next_episode
 
     def pull(self) -> tuple[int, Vector]:
         """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
         began = time.monotonic()
         version = self._take_parameters()
-        self._lane["pull_s"] += time.monotonic() - began
+        self._slot["pull_s"] += time.monotonic() - began
         return version, self._parameters
 
     def deliver(self, work: Work, version: int) -> None:
-        """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
-        lane = self._lane
-        self._wait(ACCEPTED, lambda: self._sent - lane["accepted"] < RING_SLOTS)
+        """Member over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
+        slot = self._slot
+        self._wait(ACCEPTED, lambda: self._sent - slot["accepted"] < RING_SIZE)
         if self._is_unwanted():
             raise Stopped
         now_s = time.monotonic()
-        self._hand_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
+        self._member_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
         if self._until_applied:
-            self._wait(SERVED, lambda: lane["served"] == self._sent)
-        elif self._until_accepted and self._desk["room"] <= 0:
-            self._wait(ACCEPTED, lambda: lane["accepted"] == self._sent)
+            self._wait(SERVED, lambda: slot["served"] == self._sent)
+        elif self._until_accepted and self._inbox["room"] <= 0:
+            self._wait(ACCEPTED, lambda: slot["accepted"] == self._sent)
 
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
-    def _hand_over(self, message: Message, work: Work) -> None:
-        self._arrays.gradients[self._lane_number, self._sent % RING_SLOTS] = work.gradient
+    def _member_over(self, message: Message, work: Work) -> None:
+        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE] = work.gradient
         self._put(message, work.episodes)
 
     def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:
-        place = self._lane_number, self._sent % RING_SLOTS
+        place = self._slot_number, self._sent % RING_SIZE
         self._arrays.messages[place] = message
         for number, episode in enumerate(episodes):
             self._arrays.episodes[(*place, number)] = episode
@@ -109,13 +109,13 @@ class SharedLine:
 
     def _announce(self) -> None:
         self._sent += 1
-        self._lane["sent"] = self._sent
+        self._slot["sent"] = self._sent
         self._ring()
 
     def _ring(self) -> None:
-        if not self._desk["asleep"]:
+        if not self._inbox["asleep"]:
             return
-        self._desk["asleep"] = 0
+        self._inbox["asleep"] = 0
         with contextlib.suppress(BlockingIOError):  # full: the master has been rung for long enough
             os.write(self._doorbell, b"!")
 
@@ -123,45 +123,45 @@ class SharedLine:
         if condition():
             return
         began = time.monotonic()
-        lane = self._lane
+        slot = self._slot
         while not self._is_unwanted():
-            lane["waiting"] = occasion  # the master clears it when it wakes us, so that it does so once
+            slot["waiting"] = occasion  # the master clears it when it wakes us, so that it does so once
             if condition():
                 break
             if self._poll.poll(_WAKE_LIMIT_S * 1000):
                 os.read(self._wake, 4096)
-        lane["waiting"] = 0
-        lane["wait_s"] += time.monotonic() - began
+        slot["waiting"] = 0
+        slot["wait_s"] += time.monotonic() - began
         if self._is_unwanted():
             raise Stopped
 
     def _is_unwanted(self) -> bool:
-        """Return whether nobody takes anything from this worker any more: the run is over, or another has its lane."""
-        lane = self._lane
-        return lane["stop"] == AT_ONCE or lane["generation"] != self._generation
+        """Return whether nobody takes anything from this worker any more: the run is over, or another has its slot."""
+        slot = self._slot
+        return slot["stop"] == AT_ONCE or slot["generation"] != self._generation
 
 
-class QueueLine(SharedLine):
+class QueueChannel(SharedChannel):
     """The report's way: gradients as pickled messages, models, pickled too, from a mailbox with one slot."""
 
-    def __init__(self, *line: Any, gradients: Connection):
-        super().__init__(*line)
+    def __init__(self, *channel: Any, gradients: Connection):
+        super().__init__(*channel)
         self._gradients = gradients
         self._version = -1
         self._mail_taken = first_count(self._generation)
 
     def _take_parameters(self) -> int:
-        lane = self._lane
+        slot = self._slot
         if self._version < 0:
             # the first model; later ones are not waited for
-            self._wait(MAILED, lambda: lane["mail_sent"] > self._mail_taken)
-        if lane["mail_sent"] > self._mail_taken:
-            self._version, self._parameters = self._arrays.take_mail(self._lane_number)
+            self._wait(MAILED, lambda: slot["mail_sent"] > self._mail_taken)
+        if slot["mail_sent"] > self._mail_taken:
+            self._version, self._parameters = self._arrays.take_mail(self._slot_number)
             self._mail_taken += 1
-            lane["mail_taken"] = self._mail_taken  # last: only now is the slot the master's
+            slot["mail_taken"] = self._mail_taken  # last: only now is the slot the master's
         return self._version
 
-    def _hand_over(self, message: Message, work: Work) -> None:
+    def _member_over(self, message: Message, work: Work) -> None:
         letter = message, work.episodes, work.gradient
         if work.gradient.nbytes <= _FITS_BYTES:
             self._gradients.send(letter)  # first, so that the master finds it when it comes
@@ -171,27 +171,27 @@ class QueueLine(SharedLine):
             self._gradients.send(letter)
 
 
-class HogwildLine(SharedLine):
+class HogwildChannel(SharedChannel):
     """No master: parameters and the optimizer's averages are shared, and everyone updates them without a lock."""
 
-    def __init__(self, config: RunConfig, *line: Any):
-        super().__init__(config, *line)
+    def __init__(self, config: RunConfig, *channel: Any):
+        super().__init__(config, *channel)
         self._until_applied = self._until_accepted = False
         self._optimizer = new_optimizer(config, self._parameters.size)
-        self._optimizer.slots = self._arrays.slots
+        self._optimizer.slots = self._arrays.averages
 
     def _take_parameters(self) -> int:
         self._parameters[:] = self._arrays.parameters[0]  # perhaps amid another's update: that is the point
         return self._version()
 
-    def _hand_over(self, message: Message, work: Work) -> None:
+    def _member_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
         result = self._optimizer.apply(self._arrays.parameters[0], work.gradient)
-        self._lane["updates"] += result.applied
-        self._lane["apply_s"] += time.monotonic() - began_s
+        self._slot["updates"] += result.applied
+        self._slot["apply_s"] += time.monotonic() - began_s
         message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)
         self._put(message._replace(version_applied=self._version()), work.episodes)
 
     def _version(self) -> int:
-        return int(self._arrays.lanes["updates"].sum())
+        return int(self._arrays.slots["updates"].sum())

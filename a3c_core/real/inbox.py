@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.models.parameters import Vector
-from a3c_core.real.pool import Crew
+from a3c_core.real.pool import Pool
 from a3c_core.real.shared_memory import (
     ACCEPTED,
     MAILED,
-    RING_SLOTS,
+    RING_SIZE,
     SERVED,
     Message,
     SharedArrays,
@@ -21,34 +21,34 @@ from a3c_core.real.shared_memory import (
 from a3c_core.worker import Episode
 
 
-class Desk:
-    """Where the master sits: it sees all lanes at once, and is woken only if it said that it sleeps."""
+class Inbox:
+    """Where the master sits: it sees all slots at once, and is woken only if it said that it sleeps."""
 
-    def __init__(self, config: RunConfig, arrays: SharedArrays, crew: Crew):
-        self._transport = config.exchange.transport
-        self._arrays, self._crew = arrays, crew
-        self._asleep, self._shown_room = arrays.desk["asleep"], arrays.desk["room"]
-        lanes = arrays.lanes
-        self._sent, self._accepted, self._served = lanes["sent"], lanes["accepted"], lanes["served"]
-        self._waiting, self._finished_s = lanes["waiting"], arrays.messages["finished_s"]
+    def __init__(self, config: RunConfig, arrays: SharedArrays, pool: Pool):
+        self._transport = config.gradients.transport
+        self._arrays, self._pool = arrays, pool
+        self._asleep, self._shown_room = arrays.inbox["asleep"], arrays.inbox["room"]
+        slots = arrays.slots
+        self._sent, self._accepted, self._served = slots["sent"], slots["accepted"], slots["served"]
+        self._waiting, self._finished_s = slots["waiting"], arrays.messages["finished_s"]
         self._messages, self._episodes = arrays.messages.reshape(-1), arrays.episodes.reshape(-1)
         self._agents = arrays.episodes.shape[-1]
-        self._mail_sent, self._mail_taken = lanes["mail_sent"], lanes["mail_taken"]
-        self._taken: NDArray[np.int64] = np.zeros(len(lanes), np.int64)  # messages, by lane, as `accepted` says
+        self._mail_sent, self._mail_taken = slots["mail_sent"], slots["mail_taken"]
+        self._taken: NDArray[np.int64] = np.zeros(len(slots), np.int64)  # messages, by slot, as `accepted` says
         self._room = 0  # as the workers see it
         self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
         self._awake_since_s = time.monotonic()
 
-    def clear(self, lane: int, generation: int) -> None:
-        """Begin anew in `lane`, which is to have a new worker."""
+    def clear(self, slot: int, generation: int) -> None:
+        """Begin anew in `slot`, which is to have a new worker."""
         counts = (self._sent, self._accepted, self._served, self._mail_sent, self._mail_taken, self._taken)
         for count in counts:
-            count[lane] = first_count(generation)
+            count[slot] = first_count(generation)
 
     # Waiting
 
     def wait(self, limit_s: float) -> NDArray[np.intp]:
-        """Block until a worker says something or dies, or the limit has passed; return the lanes with messages."""
+        """Block until a worker says something or dies, or the limit has passed; return the slots with messages."""
         self._asleep[0] = 1
         pending = self.pending()
         if not pending.size:  # what came just before would not have rung
@@ -61,7 +61,7 @@ class Desk:
         """Block until a worker says something new or dies, or the limit has passed."""
         self._asleep[0] = 1
         self.busy_s += time.monotonic() - self._awake_since_s
-        self._crew.wait(limit_s)
+        self._pool.wait(limit_s)
         self._awake_since_s = time.monotonic()
 
     def count_busy(self) -> float:
@@ -71,56 +71,56 @@ class Desk:
         self.busy_s, self._awake_since_s = 0.0, now_s
         return busy_s
 
-    def wake(self, lane: int, occasion: int) -> None:
-        """Wake the worker of `lane` if this is what it waits for."""
-        if self._waiting[lane] == occasion and lane in self._crew.hands:
-            self._waiting[lane] = 0
-            self._crew.wake(lane)
+    def wake(self, slot: int, occasion: int) -> None:
+        """Wake the worker of `slot` if this is what it waits for."""
+        if self._waiting[slot] == occasion and slot in self._pool.members:
+            self._waiting[slot] = 0
+            self._pool.wake(slot)
 
     # From the workers
 
     def pending(self) -> NDArray[np.intp]:
-        """Return the lanes that hold messages."""
-        self._crew.look()
+        """Return the slots that hold messages."""
+        self._pool.look()
         return (self._sent > self._taken).nonzero()[0]
 
-    def holds(self, lane: int) -> bool:
-        """Return whether `lane` holds a message."""
-        return bool(self._sent[lane] > self._taken[lane])
+    def holds(self, slot: int) -> bool:
+        """Return whether `slot` holds a message."""
+        return bool(self._sent[slot] > self._taken[slot])
 
     def oldest_first(self, pending: NDArray[np.intp]) -> list[int]:
-        """Return lanes that hold messages, longest waiting first; those in pipes can't be seen, and take turns."""
+        """Return slots that hold messages, longest waiting first; those in pipes can't be seen, and take turns."""
         if pending.size > 1:
             taken = self._taken[pending]
             in_pipes = self._transport == "queue"
-            waiting_since = taken % first_count(1) if in_pipes else self._finished_s[pending, taken % RING_SLOTS]
+            waiting_since = taken % first_count(1) if in_pipes else self._finished_s[pending, taken % RING_SIZE]
             pending = pending[waiting_since.argsort(kind="stable")]
         return pending.tolist()
 
-    def receive(self, lane: int) -> tuple[Message, tuple[Episode, ...], Vector] | None:
-        """Return the next (message, episodes, gradient) of a lane, or None if it was lost with its worker.
+    def receive(self, slot: int) -> tuple[Message, tuple[Episode, ...], Vector] | None:
+        """Return the next (message, episodes, gradient) of a slot, or None if it was lost with its worker.
 
         The gradient stays valid until `accept`.
         """
         if self._transport != "queue":
-            slot = self._taken.item(lane) % RING_SLOTS
-            place = lane * RING_SLOTS + slot
+            slot = self._taken.item(slot) % RING_SIZE
+            place = slot * RING_SIZE + slot
             message = Message._make(self._messages.item(place))
             first = place * self._agents
             described = map(self._episodes.item, range(first, first + message.episodes))
-            return message, tuple(map(Episode._make, described)), self._arrays.gradients[lane, slot]
-        connection = self._crew.hands[lane].gradients
+            return message, tuple(map(Episode._make, described)), self._arrays.gradients[slot, slot]
+        connection = self._pool.members[slot].gradients
         assert connection is not None
         try:
             return connection.recv()
         except (EOFError, OSError):
             return None
 
-    def accept(self, lane: int) -> None:
-        """Say that the next message of `lane` has been taken over."""
-        self._taken[lane] += 1
-        self._accepted[lane] += 1
-        self.wake(lane, ACCEPTED)
+    def accept(self, slot: int) -> None:
+        """Say that the next message of `slot` has been taken over."""
+        self._taken[slot] += 1
+        self._accepted[slot] += 1
+        self.wake(slot, ACCEPTED)
 
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""
@@ -129,22 +129,22 @@ class Desk:
 
     # To the workers
 
-    def mark_served(self, lane: int) -> None:
-        """Say that a gradient of the worker in `lane` was dealt with."""
-        if lane in self._crew.hands:
-            self._served[lane] += 1
-            self.wake(lane, SERVED)
+    def mark_served(self, slot: int) -> None:
+        """Say that a gradient of the worker in `slot` was dealt with."""
+        if slot in self._pool.members:
+            self._served[slot] += 1
+            self.wake(slot, SERVED)
 
     def publish(self, master: GradientLearner) -> None:
         """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
         if self._transport != "queue":
             self._arrays.publish(master.version, master.parameters)
             return
-        for lane in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
-            self.post(lane, master)
+        for slot in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
+            self.post(slot, master)
 
-    def post(self, lane: int, master: GradientLearner) -> None:
-        """Put the master's parameters into the mailbox of `lane`, if it has one."""
-        if self._transport == "queue" and lane in self._crew.hands:
-            self._arrays.put_mail(lane, master.version, master.parameters)
-            self.wake(lane, MAILED)
+    def post(self, slot: int, master: GradientLearner) -> None:
+        """Put the master's parameters into the mailbox of `slot`, if it has one."""
+        if self._transport == "queue" and slot in self._pool.members:
+            self._arrays.put_mail(slot, master.version, master.parameters)
+            self.wake(slot, MAILED)

@@ -1,6 +1,6 @@
 """The workers of the `ray` runtime: Ray actors, on whichever machine has room for them.
 
-A worker makes one call at a time: parameters in, a gradient out. What comes back is put into the worker's lane just as
+A worker makes one call at a time: parameters in, a gradient out. What comes back is put into the worker's slot just as
 a process on this machine would have put it there, so the master need not know the difference. Parameters go through
 Ray's object store, once per version and machine, however many workers take them.
 """
@@ -17,7 +17,7 @@ from a3c_core.config import RunConfig
 from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
-from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message, SharedArrays
 from a3c_core.tf import limit_gpus
 from a3c_core.worker import Work
 
@@ -25,7 +25,7 @@ _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")
 
 
 class Reply(NamedTuple):
-    """What an actor answers: how its worker stands, and, unless it has just been hired, what it has done."""
+    """What an actor answers: how its worker stands, and, unless it has just been spawned, what it has done."""
 
     next_episode: int
     in_episode: bool
@@ -36,14 +36,14 @@ class Reply(NamedTuple):
 class RayWorker:
     """An actor: a worker and what it needs."""
 
-    def __init__(self, settings: dict[str, Any], lane: int, episode: int):
+    def __init__(self, settings: dict[str, Any], slot: int, episode: int):
         from a3c_core.real.worker_main import new_worker
 
         self._config = RunConfig.model_validate(settings)
-        limit_gpus(self._config.gpus, lane)
+        limit_gpus(self._config.gpus, slot)
         if self._config.engine == "compiled":
             import a3c_core.real.preload  # noqa: F401  so that the first episode is as fast as the others
-        self._worker, self._engine = new_worker(self._config, lane, episode)
+        self._worker, self._engine = new_worker(self._config, slot, episode)
         self._rested_since_s, self._cpu_s = time.monotonic(), time.process_time()
 
     def stand(self) -> Reply:
@@ -69,10 +69,10 @@ class RayWorker:
 
 
 @dataclass
-class Hand:
-    """One hired worker, as this side knows it."""
+class Member:
+    """One spawned worker, as this side knows it."""
 
-    lane: int
+    slot: int
     actor: Any
     heard_s: float
     next_episode: int
@@ -82,15 +82,15 @@ class Hand:
     hopeless: bool = False  # its constructor raised, as another's would
 
 
-class RayCrew:
+class RayPool:
     """All actors of a run. Answers come on Ray's own threads, and wait in an inbox until the master looks."""
 
     def __init__(self, config: RunConfig, arrays: SharedArrays):
-        self._config, self._arrays, self._lanes = config, arrays, arrays.lanes
+        self._config, self._arrays, self._slots = config, arrays, arrays.slots
         self._settings = config.model_dump(mode="json")
-        self._until_applied = config.exchange.pull == "after_apply"
-        self.hands: dict[int, Hand] = {}
-        self._inbox: queue.SimpleQueue[tuple[Hand, Any, float]] = queue.SimpleQueue()
+        self._until_applied = config.gradients.pull == "after_apply"
+        self.members: dict[int, Member] = {}
+        self._inbox: queue.SimpleQueue[tuple[Member, Any, float]] = queue.SimpleQueue()
         self._version, self._stored = -1, None  # what the object store holds
         self._came_up_s = 0.0  # when an actor last did
         self._all_came_up = False
@@ -103,10 +103,10 @@ class RayCrew:
             raise NoCluster(f"{workers} workers need as many CPUs, and the Ray cluster has {room}: add machines to it")
         self._new_actor = self._ray.remote(num_cpus=1, max_restarts=0)(RayWorker)
 
-    def hire(self, lane: int, episode: int) -> None:
-        actor = self._new_actor.remote(self._settings, lane, episode)
-        hand = self.hands[lane] = Hand(lane, actor, time.monotonic(), episode)
-        self._expect(hand, actor.stand.remote(), version=-1)
+    def spawn(self, slot: int, episode: int) -> None:
+        actor = self._new_actor.remote(self._settings, slot, episode)
+        member = self.members[slot] = Member(slot, actor, time.monotonic(), episode)
+        self._expect(member, actor.stand.remote(), version=-1)
 
     def look(self) -> None:
         while not self._inbox.empty():
@@ -118,38 +118,38 @@ class RayCrew:
         except queue.Empty:
             return
 
-    def wake(self, lane: int) -> None:
-        """Let a worker play on, or note in its lane what it waits for."""
-        hand, row = self.hands[lane], self._lanes[lane]
-        if hand.called is not None or hand.ended is not None:
+    def wake(self, slot: int) -> None:
+        """Let a worker play on, or note in its slot what it waits for."""
+        member, row = self.members[slot], self._slots[slot]
+        if member.called is not None or member.ended is not None:
             return  # it comes back here with its answer, or not at all
         row["waiting"] = 0
         if row["accepted"] < row["sent"]:
             row["waiting"] = ACCEPTED
         elif self._until_applied and row["served"] < row["sent"]:
             row["waiting"] = SERVED
-        elif row["stop"] and not hand.in_episode:
-            hand.ended = "told to leave"
-        elif not hand.in_episode and row["granted"] <= hand.next_episode:
+        elif row["stop"] and not member.in_episode:
+            member.ended = "told to leave"
+        elif not member.in_episode and row["granted"] <= member.next_episode:
             row["waiting"] = GRANTED
         else:
-            granted = hand.next_episode if row["stop"] else int(row["granted"])
+            granted = member.next_episode if row["stop"] else int(row["granted"])
             version, parameters = self._latest()
-            progress = float(self._arrays.desk["progress"][0])
-            self._expect(hand, hand.actor.work.remote(parameters, granted, time.monotonic(), progress), version)
+            progress = float(self._arrays.inbox["progress"][0])
+            self._expect(member, member.actor.work.remote(parameters, granted, time.monotonic(), progress), version)
 
     def lost(self) -> Iterator[Loss]:
-        for lane, hand in list(self.hands.items()):
-            reason = hand.ended or self._overdue(hand)
+        for slot, member in list(self.members.items()):
+            reason = member.ended or self._overdue(member)
             if reason is not None:
-                yield Loss(lane, reason, hand.hopeless)
+                yield Loss(slot, reason, member.hopeless)
 
-    def _overdue(self, hand: Hand) -> str | None:
+    def _overdue(self, member: Member) -> str | None:
         """Return what a worker that seems to be stuck has failed to do."""
-        if hand.called is None:
+        if member.called is None:
             return None
-        silent_s = time.monotonic() - hand.called[0]
-        if self._lanes["ready"][hand.lane]:
+        silent_s = time.monotonic() - member.called[0]
+        if self._slots["ready"][member.slot]:
             limit_s = self._config.worker_limit_s
             return f"delivered nothing for {limit_s:g} s" if silent_s > limit_s else None
         if self._all_came_up:
@@ -158,12 +158,12 @@ class RayCrew:
         silent_s = min(silent_s, time.monotonic() - self._came_up_s)  # while others come up, the cluster is only slow
         return f"was not up after {limit_s:g} s" if silent_s > limit_s else None
 
-    def bury(self, lane: int) -> None:
-        self._ray.kill(self.hands.pop(lane).actor)
+    def remove(self, slot: int) -> None:
+        self._ray.kill(self.members.pop(slot).actor)
 
     def close(self) -> None:
-        for lane in list(self.hands):
-            self.bury(lane)
+        for slot in list(self.members):
+            self.remove(slot)
         self._connection.close()
 
     def _latest(self) -> tuple[int, Any]:
@@ -174,42 +174,42 @@ class RayCrew:
             self._version, self._stored = version, self._ray.put(self._arrays.parameters[place])
         return version, self._stored
 
-    def _expect(self, hand: Hand, answer: Any, version: int) -> None:
-        hand.called = time.monotonic(), version
-        answer.future().add_done_callback(partial(self._arrived, hand))
+    def _expect(self, member: Member, answer: Any, version: int) -> None:
+        member.called = time.monotonic(), version
+        answer.future().add_done_callback(partial(self._arrived, member))
 
-    def _arrived(self, hand: Hand, answer: Any) -> None:
+    def _arrived(self, member: Member, answer: Any) -> None:
         """Called on a thread of Ray's: leave the rest to the master's."""
-        self._inbox.put((hand, answer, time.monotonic()))
+        self._inbox.put((member, answer, time.monotonic()))
 
-    def _heed(self, hand: Hand, answer: Any, arrived_s: float) -> None:
-        if self.hands.get(hand.lane) is not hand or hand.called is None:
+    def _heed(self, member: Member, answer: Any, arrived_s: float) -> None:
+        if self.members.get(member.slot) is not member or member.called is None:
             return  # of a worker that was given up
-        _, version = hand.called
-        hand.called = None
+        _, version = member.called
+        member.called = None
         try:
             reply: Reply = answer.result()
         except self._ray.exceptions.RayError as error:
-            hand.ended = " ".join(str(error).split())
-            hand.hopeless = getattr(error, "actor_init_failed", False)
+            member.ended = " ".join(str(error).split())
+            member.hopeless = getattr(error, "actor_init_failed", False)
             return
-        hand.next_episode, hand.in_episode = reply.next_episode, reply.in_episode
-        row = self._lanes[hand.lane]
+        member.next_episode, member.in_episode = reply.next_episode, reply.in_episode
+        row = self._slots[member.slot]
         if reply.work is None:
             row["ready"] = 1
             self._came_up_s = arrived_s
-            self._all_came_up |= bool(self._lanes["ready"].sum() >= self._config.span.start)
+            self._all_came_up |= bool(self._slots["ready"].sum() >= self._config.span.start)
         else:
             for name, seconds in zip(_SPLIT, reply.split, strict=True):
                 row[name] += seconds
-            self._put(hand.lane, reply.work, version, arrived_s)
-        self.wake(hand.lane)
+            self._put(member.slot, reply.work, version, arrived_s)
+        self.wake(member.slot)
 
-    def _put(self, lane: int, work: Work, version: int, arrived_s: float) -> None:
-        place = lane, int(self._lanes["sent"][lane]) % RING_SLOTS
+    def _put(self, slot: int, work: Work, version: int, arrived_s: float) -> None:
+        place = slot, int(self._slots["sent"][slot]) % RING_SIZE
         self._arrays.gradients[place] = work.gradient
-        generation = int(self._lanes["generation"][lane])
+        generation = int(self._slots["generation"][slot])
         self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes), generation)
         for number, episode in enumerate(work.episodes):
             self._arrays.episodes[(*place, number)] = episode
-        self._lanes["sent"][lane] += 1
+        self._slots["sent"][slot] += 1

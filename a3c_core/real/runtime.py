@@ -1,7 +1,7 @@
 """The `processes`, `threads` and `ray` runtimes: a master and its workers on the real clock.
 
-The process that runs this is the master. It takes messages from the workers' lanes into one FIFO queue, applies one
-gradient at a time, publishes the parameters, and looks after the crew. It blocks when there is nothing to do.
+The process that runs this is the master. It takes messages from the workers' slots into one FIFO queue, applies one
+gradient at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
 """
 
 import math
@@ -18,17 +18,18 @@ from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
 from a3c_core.real.grants import Grants
-from a3c_core.real.inbox import Desk
-from a3c_core.real.pool import Crew, LocalCrew, Loss
-from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, LANE, Layout, Message, SharedBlock
+from a3c_core.real.inbox import Inbox
+from a3c_core.real.pool import LocalPool, Loss, Pool
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, SLOT, Layout, Message, SharedBlock
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
-_LOOK_S = 0.1  # between two looks at the crew
+_LOOK_S = 0.1  # between two looks at the pool
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
 _ENVELOPE = 512  # bytes of a pickled model beside its numbers
 
@@ -36,7 +37,7 @@ _ENVELOPE = 512  # bytes of a pickled model beside its numbers
 class Arrival(NamedTuple):
     """A message that was taken over, and what it found."""
 
-    lane: int
+    slot: int
     message: Message
     episodes: tuple[Episode, ...]
     queue_length: int
@@ -76,26 +77,27 @@ class RealRuntime:
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
-        lanes = config.span.end
-        self.recorded: list[int] = [0] * lanes  # numbers of episodes below which all are recorded or given up, by lane
-        self._generations = [0] * lanes  # workers lost or dismissed so far, by lane
-        self._hogwild = config.topology == "hogwild"
-        self._waits_for_apply = config.exchange.pull == "after_apply"
+        slots = config.span.end
+        self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
+        self._generations = [0] * slots  # workers lost or dismissed so far, by slot
+        self._topology = TOPOLOGIES.get(config.topology)
+        self._hogwild = not self._topology.has_master
+        self._waits_for_apply = config.gradients.pull == "after_apply"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
-        mail_bytes = 4 * size + _ENVELOPE if config.exchange.transport == "queue" else 0
-        self.block = SharedBlock(Layout(lanes, size, config.agents_per_worker, slots, mail_bytes))
+        mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
+        self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, slots, mail_bytes))
         self._arrays = self.block.arrays
-        self._lanes = self._arrays.lanes
-        self._grants = Grants(self._lanes, config.agents_per_worker)
-        self._leaving: set[int] = set()  # lanes whose workers were told to go
+        self._slots = self._arrays.slots
+        self._grants = Grants(self._slots, config.agents_per_worker)
+        self._leaving: set[int] = set()  # slots whose workers were told to go
         self._queue = ParcelQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
         by_profile = config.schedule.clock == "profile"
         self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
-        self._capacity = config.exchange.queue_size if config.exchange.queue == "bounded" else sys.maxsize
+        self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
     @property
@@ -109,31 +111,31 @@ class RealRuntime:
         return len(self._queue)
 
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
-        """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
-        self.open(self._new_crew())
+        """Publish the parameters and spawn the first workers; the clock starts when all of them are up."""
+        self.open(self._new_pool())
         workers = self.config.span.start
-        for lane in range(workers):
-            self._hire(lane)
-        while self._lanes["ready"].sum() < workers and not is_asked_to_stop():
-            self.desk.sleep(_LOOK_S)
+        for slot in range(workers):
+            self._spawn(slot)
+        while self._slots["ready"].sum() < workers and not is_asked_to_stop():
+            self.inbox.sleep(_LOOK_S)
             self._replace_lost()
-        self.desk.count_busy()  # all this was no work on gradients
+        self.inbox.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
         self._grant()
 
-    def open(self, crew: Crew) -> None:
-        """Make ready for gradients that `crew` will send."""
-        self.crew, self.desk, self._opened = crew, Desk(self.config, self._arrays, crew), True
+    def open(self, pool: Pool) -> None:
+        """Make ready for gradients that `pool` will send."""
+        self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self._grants.open(self.recorded, self.config.episodes - self.log.episodes)
         self._busy_s = self.log.totals.master_busy_s
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
-            self._arrays.slots[:] = self.master.optimizer.slots
+            self._arrays.averages[:] = self.master.optimizer.slots
             self._arrays.parameters[0] = self.master.parameters
-            self._lanes["updates"][0] = self.master.version
+            self._slots["updates"][0] = self.master.version
         else:
-            self.desk.publish(self.master)
+            self.inbox.publish(self.master)
 
     def step(self) -> bool:
         """Do what there is to do, or wait for it; return whether the run goes on."""
@@ -152,14 +154,14 @@ class RealRuntime:
         return True
 
     def stop(self) -> dict[str, float]:
-        """Dismiss the crew, take the last parameters, and return where the workers' time went, in seconds."""
+        """Dismiss the pool, take the last parameters, and return where the workers' time went, in seconds."""
         if self._opened:
-            self.crew.close()
+            self.pool.close()
         while len(self._queue):  # of an overloaded or interrupted run
             arrival, _ = self._queue.popleft()
             self._note(arrival, "dropped")
         self.settle()
-        split = {name: float(self._lanes[name].sum()) for name in TIME_SPLIT}
+        split = {name: float(self._slots[name].sum()) for name in TIME_SPLIT}
         self.block.close()
         return split
 
@@ -168,11 +170,11 @@ class RealRuntime:
         dealt, self._dealt = self._dealt, []
         for one in dealt:
             self._write_up(one)
-        self._arrays.desk["progress"] = self.log.episodes / self.config.episodes
+        self._arrays.inbox["progress"] = self.log.episodes / self.config.episodes
         if self._hogwild:
             self.master.parameters[:] = self._arrays.parameters[0]
-            self.master.optimizer.slots[:] = self._arrays.slots
-            self.master.optimizer.updates = int(self._lanes["updates"].sum())
+            self.master.optimizer.slots[:] = self._arrays.averages
+            self.master.optimizer.updates = int(self._slots["updates"].sum())
 
     def save(self) -> Saved:
         """Return what the run needs in order to go on; what is under way will be played again."""
@@ -189,31 +191,31 @@ class RealRuntime:
 
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
-        desk, queue = self.desk, self._queue
-        pending = desk.pending() if len(queue) else desk.wait(_LOOK_S)
-        for lane in desk.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
-            self._accept(lane)
-        desk.show_room(self._capacity - len(queue))
+        inbox, queue = self.inbox, self._queue
+        pending = inbox.pending() if len(queue) else inbox.wait(_LOOK_S)
+        for slot in inbox.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
+            self._accept(slot)
+        inbox.show_room(self._capacity - len(queue))
 
-    def _accept(self, lane: int) -> None:
-        """Take one message over from `lane`, unless it is not from the lane's worker."""
-        received = self.desk.receive(lane)
+    def _accept(self, slot: int) -> None:
+        """Take one message over from `slot`, unless it is not from the slot's worker."""
+        received = self.inbox.receive(slot)
         totals = self.log.totals
         if received is None:
             totals.lost += 1
             totals.sent += 1
-        elif received[0].generation == self._generations[lane]:
-            self._take_over(lane, *received)
+        elif received[0].generation == self._generations[slot]:
+            self._take_over(slot, *received)
             totals.sent += 1
-        self.desk.accept(lane)
+        self.inbox.accept(slot)
 
-    def _take_over(self, lane: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
-        self.crew.hands[lane].heard_s = message.finished_s
+    def _take_over(self, slot: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
+        self.pool.members[slot].heard_s = message.finished_s
         for _ in episodes:
-            self._grants.end_one(lane)
-            self._grant_one(lane)
-        queue, exchange = self._queue, self.config.exchange
-        arrival = Arrival(lane, message, episodes, len(queue))
+            self._grants.end_one(slot)
+            self._grant_one(slot)
+        queue, exchange = self._queue, self.config.gradients
+        arrival = Arrival(slot, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
@@ -228,20 +230,22 @@ class RealRuntime:
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
     def _serve(self) -> None:
-        """Apply the oldest gradient and publish what comes of it."""
-        arrival, gradient = self._queue.popleft()
-        master = self.master
-        staleness = master.version - arrival.message.version_pulled
-        result = master.receive(gradient)
-        self.desk.publish(master)
-        self._mark_served(arrival)
-        self._busy_s += self.desk.count_busy()
+        """Apply the oldest gradients, as many as the topology takes for an update, and publish what comes of them."""
+        taken = self._queue.popleft_many(self._topology.take(len(self._queue)))
+        version = self.master.version
+        result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]))
+        self.inbox.publish(self.master)
+        for arrival, _ in taken:
+            self._mark_served(arrival)
+        self._busy_s += self.inbox.count_busy()
         status: Status = "applied" if result.applied else "rejected"
-        self._note(arrival, status, master.version, staleness, result.gradient_norm)
+        for arrival, _ in taken:
+            staleness = version - arrival.message.version_pulled
+            self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
-        if self._waits_for_apply and arrival.message.generation == self._generations[arrival.lane]:
-            self.desk.mark_served(arrival.lane)
+        if self._waits_for_apply and arrival.message.generation == self._generations[arrival.slot]:
+            self.inbox.mark_served(arrival.slot)
 
     # Records and schedule
 
@@ -263,11 +267,11 @@ class RealRuntime:
 
     def _write_up(self, dealt: Dealt) -> None:
         arrival = dealt.arrival
-        message, lane = arrival.message, arrival.lane
+        message, slot = arrival.message, arrival.slot
         offset_s = self.elapsed_s - self._started_s
         episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
         arrived_s = message.finished_s + offset_s
-        parcel = Parcel(lane, message.version_pulled, arrived_s, arrival.queue_length, episodes)
+        parcel = Parcel(slot, message.version_pulled, arrived_s, arrival.queue_length, episodes)
         totals = self.log.totals
         totals.env_steps += message.env_steps
         totals.master_busy_s = dealt.busy_s
@@ -283,83 +287,83 @@ class RealRuntime:
             episode_s=self._episode_s,
         )
         if episodes:
-            self.recorded[lane] = max(self.recorded[lane], *(episode.number + 1 for episode in episodes))
+            self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
             alive = self.alive
             self._change_workers(alive, self.log.target_workers(alive, len(self._queue)))
 
-    # Crew
+    # Pool
 
-    def _new_crew(self) -> Crew:
+    def _new_pool(self) -> Pool:
         if self.config.runtime != "ray":
-            return LocalCrew(self.config, self.block)
-        from a3c_core.real.ray_pool import RayCrew  # an optional extra
+            return LocalPool(self.config, self.block)
+        from a3c_core.real.ray_pool import RayPool  # an optional extra
 
-        return RayCrew(self.config, self._arrays)
+        return RayPool(self.config, self._arrays)
 
     @property
     def alive(self) -> int:
         """Workers at work, those on their way out left aside."""
-        return len(self.crew.hands) - len(self._leaving)
+        return len(self.pool.members) - len(self._leaving)
 
     def _change_workers(self, alive: int, target: int) -> None:
         if target == alive:
             return
         if target > alive:
-            free = [lane for lane in range(len(self._lanes)) if lane not in self.crew.hands]
-            for lane in free[: target - alive]:
-                self._hire(lane)
-        for lane in sorted(self.crew.hands.keys() - self._leaving)[target:]:
-            self._leaving.add(lane)
-            self._lanes["stop"][lane] = AFTER_THIS_EPISODE
-            self.crew.wake(lane)
+            free = [slot for slot in range(len(self._slots)) if slot not in self.pool.members]
+            for slot in free[: target - alive]:
+                self._spawn(slot)
+        for slot in sorted(self.pool.members.keys() - self._leaving)[target:]:
+            self._leaving.add(slot)
+            self._slots["stop"][slot] = AFTER_THIS_EPISODE
+            self.pool.wake(slot)
 
-    def _hire(self, lane: int) -> None:
-        self._grants.show(lane)
-        self.crew.hire(lane, self._grants.granted[lane])
-        self.desk.post(lane, self.master)
+    def _spawn(self, slot: int) -> None:
+        self._grants.show(slot)
+        self.pool.spawn(slot, self._grants.granted[slot])
+        self.inbox.post(slot, self.master)
 
-    def _grant_one(self, lane: int) -> bool:
+    def _grant_one(self, slot: int) -> bool:
         """Let a worker begin one more episode, unless it leaves or has enough; return whether."""
-        if lane in self._leaving or not self._grants.grant(lane):
+        if slot in self._leaving or not self._grants.grant(slot):
             return False
-        self.desk.wake(lane, GRANTED)
+        self.inbox.wake(slot, GRANTED)
         return True
 
     def _grant(self) -> None:
         """Grant in advance to all who are up: to new ones, and what lost or dismissed workers have left undone."""
-        lanes = [lane for lane in self.crew.hands if self._lanes["ready"][lane]]
-        while lanes := [lane for lane in lanes if self._grant_one(lane)]:
+        slots = [slot for slot in self.pool.members if self._slots["ready"][slot]]
+        while slots := [slot for slot in slots if self._grant_one(slot)]:
             pass
 
     def _replace_lost(self) -> None:
-        for lane, hand in self.crew.hands.items():
-            if self._lanes["ready"][lane] and self._grants.is_idle(lane):
-                hand.heard_s = time.monotonic()  # who has nothing to play is not stuck
-        for loss in self.crew.lost():
-            lane = loss.lane
-            while self.desk.holds(lane):  # what it had handed over is not lost
-                self._accept(lane)
-            self.crew.bury(lane)
-            self._vacate(lane)
-            if lane in self._leaving:
-                self._leaving.discard(lane)
+        for slot, member in self.pool.members.items():
+            if self._slots["ready"][slot] and self._grants.is_idle(slot):
+                member.heard_s = time.monotonic()  # who has nothing to play is not stuck
+        for loss in self.pool.lost():
+            slot = loss.slot
+            while self.inbox.holds(slot):  # what it had handed over is not lost
+                self._accept(slot)
+            self.pool.remove(slot)
+            self._vacate(slot)
+            if slot in self._leaving:
+                self._leaving.discard(slot)
             else:
                 self._count_loss(loss)
-                self._hire(lane)
+                self._spawn(slot)
 
-    def _vacate(self, lane: int) -> None:
-        """Make a lane ready for another worker. Should the last one live all the same, nobody listens to it."""
-        self._generations[lane] += 1
-        self._lanes["generation"][lane] = self._generations[lane]
-        for name in set(LANE.names or ()) - {"generation", "updates", *TIME_SPLIT}:
-            self._lanes[name][lane] = 0
-        self.desk.clear(lane, self._generations[lane])
-        self._grants.take_back(lane)
+    def _vacate(self, slot: int) -> None:
+        """Make a slot ready for another worker. Should the last one live all the same, nobody listens to it."""
+        self._generations[slot] += 1
+        self._slots["generation"][slot] = self._generations[slot]
+        for name in set(SLOT.names or ()) - {"generation", "updates", *TIME_SPLIT}:
+            self._slots[name][slot] = 0
+        self.inbox.clear(slot, self._generations[slot])
+        self._grants.take_back(slot)
 
     def _count_loss(self, loss: Loss) -> None:
         totals, restarts = self.log.totals, self.config.restarts
         totals.crashes += 1
         if loss.hopeless:
-            raise RunFailed(f"worker {loss.lane} can't start: {loss.reason}")
+            raise RunFailed(f"worker {loss.slot} can't start: {loss.reason}")
         if totals.crashes > restarts:
-            raise RunFailed(f"worker {loss.lane}: {loss.reason} (lost worker {totals.crashes}, {restarts} allowed)")
+            raise RunFailed(f"worker {loss.slot}: {loss.reason} (lost worker {totals.crashes}, {restarts} allowed)")

@@ -23,7 +23,7 @@ class Message(NamedTuple):
     env_steps: int
     finished_s: float
     episodes: int = 0  # that it ends; they are described apart
-    generation: int = 0  # of the worker; that of another than the lane's present one is refused
+    generation: int = 0  # of the worker; that of another than the slot's present one is refused
     version_applied: int = 0  # from here on: only where the worker itself updates the parameters
     rejected: int = 0
     gradient_norm: float = 0.0
@@ -33,9 +33,10 @@ _KINDS = {int: "i8", float: "f8", bool: "?"}
 MESSAGE = np.dtype([(name, _KINDS[kind]) for name, kind in Message.__annotations__.items()])
 EPISODE = np.dtype([(name, _KINDS[kind]) for name, kind in Episode.__annotations__.items()], align=True)
 
-LANE = np.dtype(  # one worker's line to the master; each field has one writer, or may be missed, so no lock is needed
+# One worker's place in the memory. Each field has one writer, or may be missed, so that no lock is needed.
+SLOT = np.dtype(
     [
-        ("generation", "i8"),  # master: workers that had this lane before
+        ("generation", "i8"),  # master: workers that had this slot before
         ("granted", "i8"),  # master: episodes that the worker may begin in all
         ("accepted", "i8"),  # master: messages taken over, counted as all messages and models from `first_count` on
         ("served", "i8"),  # master: gradients applied, dropped or rejected
@@ -59,7 +60,7 @@ LANE = np.dtype(  # one worker's line to the master; each field has one writer, 
 GRANTED, ACCEPTED, SERVED, MAILED = 1, 2, 3, 4  # what a worker waits for
 AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
-DESK = np.dtype(  # the master's own place
+INBOX = np.dtype(  # the master's own place
     [
         ("room", "i8"),  # gradients that the queue still takes, by the master's last look
         ("asleep", "i8"),  # wants to be woken; whoever rings may clear it
@@ -67,13 +68,13 @@ DESK = np.dtype(  # the master's own place
     ]
 )
 
-RING_SLOTS = 8  # messages that a worker can have under way
+RING_SIZE = 8  # messages that a worker can have under way
 
 _MOST = 2**32  # messages or models of one worker
 
 
 def first_count(generation: int) -> int:
-    """Return where the counts of a worker's messages begin: above all counts of those that had its lane before it.
+    """Return where the counts of a worker's messages begin: above all counts of those that had its slot before it.
 
     So one of those that lives on unknown to the master can't announce anything: its counts were passed long ago.
     """
@@ -90,10 +91,10 @@ class NoSharedMemory(Exception):
 class Layout(NamedTuple):
     """What the shared memory holds: sizes from which every array's place follows."""
 
-    lanes: int
+    slots: int
     parameters: int
     agents: int
-    optimizer_slots: int  # without a master
+    averages: int  # of the optimizer, by parameter, without a master
     mail_bytes: int  # of a mailbox; 0 where there are none
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
@@ -101,14 +102,14 @@ class Layout(NamedTuple):
         return [
             ((2,), np.int64),
             ((1,), np.int64),
-            ((1,), DESK),
+            ((1,), INBOX),
             ((2, size), np.float32),
-            ((self.optimizer_slots, size), np.float32),
-            ((self.lanes,), LANE),
-            ((self.lanes, RING_SLOTS), MESSAGE),
-            ((self.lanes, RING_SLOTS, self.agents), EPISODE),
-            ((self.lanes, RING_SLOTS, size), np.float32),
-            ((self.lanes, self.mail_bytes), np.uint8),
+            ((self.averages, size), np.float32),
+            ((self.slots,), SLOT),
+            ((self.slots, RING_SIZE), MESSAGE),
+            ((self.slots, RING_SIZE, self.agents), EPISODE),
+            ((self.slots, RING_SIZE, size), np.float32),
+            ((self.slots, self.mail_bytes), np.uint8),
         ]
 
     @property
@@ -134,13 +135,13 @@ class SharedArrays(NamedTuple):
 
     versions: NDArray[np.int64]  # [2], of the two parameter buffers; -1 while one is being written
     current: NDArray[np.int64]  # [1], the buffer to read
-    desk: NDArray[np.void]  # DESK [1]
+    inbox: NDArray[np.void]  # INBOX [1]
     parameters: NDArray[np.float32]  # [2, P]
-    slots: NDArray[np.float32]  # [S, P], the optimizer's averages, without a master
-    lanes: NDArray[np.void]  # LANE [L]
-    messages: NDArray[np.void]  # MESSAGE [L, RING_SLOTS]
-    episodes: NDArray[np.void]  # EPISODE [L, RING_SLOTS, agents], those that the messages end
-    gradients: NDArray[np.float32]  # [L, RING_SLOTS, P]
+    averages: NDArray[np.float32]  # [A, P], the optimizer's moving averages, without a master
+    slots: NDArray[np.void]  # SLOT [L]
+    messages: NDArray[np.void]  # MESSAGE [L, RING_SIZE]
+    episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
+    gradients: NDArray[np.float32]  # [L, RING_SIZE, P]
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
     def publish(self, version: int, parameters: Vector) -> None:
@@ -160,16 +161,16 @@ class SharedArrays(NamedTuple):
             if version >= 0 and self.versions[buffer] == version:
                 return version
 
-    def put_mail(self, lane: int, version: int, parameters: Vector) -> None:
+    def put_mail(self, slot: int, version: int, parameters: Vector) -> None:
         """Put a model into a mailbox, which must be empty; only the master calls this."""
         letter = pickle.dumps((version, parameters), protocol=5)
-        self.mail[lane, : len(letter)] = np.frombuffer(letter, np.uint8)
-        self.lanes["mail_size"][lane] = len(letter)
-        self.lanes["mail_sent"][lane] += 1  # last: only now is the slot the worker's
+        self.mail[slot, : len(letter)] = np.frombuffer(letter, np.uint8)
+        self.slots["mail_size"][slot] = len(letter)
+        self.slots["mail_sent"][slot] += 1  # last: only now is the slot the worker's
 
-    def take_mail(self, lane: int) -> tuple[int, Vector]:
+    def take_mail(self, slot: int) -> tuple[int, Vector]:
         """Return the (version, parameters [P]) in a mailbox, which must be full."""
-        return pickle.loads(self.mail[lane, : self.lanes["mail_size"][lane]].tobytes())
+        return pickle.loads(self.mail[slot, : self.slots["mail_size"][slot]].tobytes())
 
 
 class SharedBlock:
@@ -207,7 +208,7 @@ def _reserve(descriptor: int, layout: Layout) -> None:
     except OSError as error:
         free = shutil.disk_usage(_FOLDER).free
         raise NoSharedMemory(
-            f"{layout.lanes} workers need {_megabytes(layout.nbytes)} of shared memory, and {_FOLDER} has"
+            f"{layout.slots} workers need {_megabytes(layout.nbytes)} of shared memory, and {_FOLDER} has"
             f" {_megabytes(free)} left ({error.strerror}): enlarge it, or use fewer workers"
         ) from error
 

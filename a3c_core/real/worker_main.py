@@ -7,25 +7,26 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
+import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it members it on to every worker
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.parts import make_engine
-from a3c_core.real.channels import HogwildLine, QueueLine, SharedLine, Stopped
+from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
 from a3c_core.real.shared_memory import SharedArrays, attach
 from a3c_core.tf import limit_gpus
+from a3c_core.topologies import TOPOLOGIES
 from a3c_core.worker import Worker
 
 _NICENESS = 10  # everyone waits for the master, so where there are more processes than cores it goes first
 
 
-class LineEnds(NamedTuple):
-    """The worker's ends of the line: descriptors, and a connection where the transport is `queue`."""
+class ChannelEnds(NamedTuple):
+    """The worker's ends of the channel: descriptors, and a connection where the transport is `queue`."""
 
     doorbell: Any
     wake: Any
     gradients: Any = None
-    generation: int = 0  # of the worker, among those of its lane
+    generation: int = 0  # of the worker, among those of its slot
 
     def close(self) -> None:
         """Close what is this worker's alone."""
@@ -35,7 +36,7 @@ class LineEnds(NamedTuple):
 
 
 def process_main(
-    settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, tether: socket.socket
+    settings: dict[str, Any], slot: int, episode: int, memory: Any, ends: ChannelEnds, tether: socket.socket
 ) -> None:
     """A worker process: work until told to stop, and end at once when the master has died or let go of the tether."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the master's business
@@ -43,9 +44,9 @@ def process_main(
     threading.Thread(target=_end_with_tether, args=(tether,), daemon=True).start()
     try:
         config = RunConfig.model_validate(settings)
-        limit_gpus(config.gpus, lane)
+        limit_gpus(config.gpus, slot)
         os.set_blocking(ends.doorbell, False)
-        work_until_stopped(config, lane, episode, attach(memory), ends)
+        work_until_stopped(config, slot, episode, attach(memory), ends)
     except Exception as error:
         tether.sendall(why(error).encode())
         raise
@@ -56,33 +57,33 @@ def why(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:2000]
 
 
-def new_worker(config: RunConfig, lane: int, episode: int) -> tuple[Worker, Engine]:
-    """Return the worker of a lane, which goes on with its episode number `episode`, and its engine."""
+def new_worker(config: RunConfig, slot: int, episode: int) -> tuple[Worker, Engine]:
+    """Return the worker of a slot, which goes on with its episode number `episode`, and its engine."""
     engine = make_engine(config)
     engine.sample_times = True
-    return Worker(lane, config.seed, engine, episode, config.agents_per_worker), engine
+    return Worker(slot, config.seed, engine, episode, config.agents_per_worker), engine
 
 
-def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: SharedArrays, ends: LineEnds) -> None:
+def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: SharedArrays, ends: ChannelEnds) -> None:
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
-    worker, engine = new_worker(config, lane, episode)
-    line = _line(config, lane, arrays, ends)
-    line.come_up()
+    worker, engine = new_worker(config, slot, episode)
+    channel = _channel(config, slot, arrays, ends)
+    channel.come_up()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
-    began_cpu_s, progress = cpu_clock(), arrays.desk["progress"]
+    began_cpu_s, progress = cpu_clock(), arrays.inbox["progress"]
     try:
         while True:
-            may_begin = line.may_begin(worker.next_episode, worker.in_episode)
+            may_begin = channel.may_begin(worker.next_episode, worker.in_episode)
             started_s = time.monotonic()
-            version, parameters = line.pull()
+            version, parameters = channel.pull()
             began_s = time.monotonic()
             work = worker.work(parameters, may_begin, started_s, float(progress[0]))
             worked_s = time.monotonic() - began_s
             await_game(work.env_steps * config.environment.wait_s)
-            _book(arrays.lanes[lane], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
-            line.deliver(work, version)
+            _book(arrays.slots[slot], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
+            channel.deliver(work, version)
     except Stopped:
-        arrays.lanes[lane]["cpu_s"] += cpu_clock() - began_cpu_s
+        arrays.slots[slot]["cpu_s"] += cpu_clock() - began_cpu_s
 
 
 def await_game(seconds: float) -> None:
@@ -91,19 +92,19 @@ def await_game(seconds: float) -> None:
         time.sleep(seconds)
 
 
-def _book(lane: Any, worked_s: float, waited_s: float, play_share: float) -> None:
+def _book(slot: Any, worked_s: float, waited_s: float, play_share: float) -> None:
     """Note where the time of a piece of work went; waiting for the game is a part of playing."""
-    lane["play_s"] += worked_s * play_share + waited_s
-    lane["gradient_s"] += worked_s * (1.0 - play_share)
+    slot["play_s"] += worked_s * play_share + waited_s
+    slot["gradient_s"] += worked_s * (1.0 - play_share)
 
 
-def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:
-    line = config, lane, arrays, ends.doorbell, ends.wake, ends.generation
-    if config.topology == "hogwild":
-        return HogwildLine(*line)
-    if config.exchange.transport == "queue":
-        return QueueLine(*line, gradients=ends.gradients)
-    return SharedLine(*line)
+def _channel(config: RunConfig, slot: int, arrays: SharedArrays, ends: ChannelEnds) -> SharedChannel:
+    channel = config, slot, arrays, ends.doorbell, ends.wake, ends.generation
+    if not TOPOLOGIES.get(config.topology).has_master:
+        return HogwildChannel(*channel)
+    if config.gradients.transport == "queue":
+        return QueueChannel(*channel, gradients=ends.gradients)
+    return SharedChannel(*channel)
 
 
 def _end_with_tether(tether: socket.socket) -> None:

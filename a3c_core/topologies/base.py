@@ -6,13 +6,14 @@ through the profile, and how parcels become updates through the learner. All of 
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.base import Learner
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import Span
+from a3c_core.section import Section
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
 
@@ -44,6 +45,8 @@ class RunSettings(Protocol):
 class Topology(ABC):
     """One run's stations, and what happens between them."""
 
+    Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
+    has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
     overloaded = False  # more waits for a station than the run may bear
 
     def __init__(

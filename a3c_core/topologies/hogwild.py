@@ -8,6 +8,7 @@ from typing import Any
 
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
+from a3c_core.section import Section
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
 
 APPLIED = "applied"
@@ -15,7 +16,10 @@ _APPLYING = 1 << 40  # keeps the jitter of updates apart from that of play
 
 
 class HogwildTopology(WorkerTopology):
-    """N workers, and nobody else."""
+    """N workers, and nobody else: there is nothing to set."""
+
+    Settings = Section
+    has_master = False
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)

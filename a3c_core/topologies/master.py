@@ -12,6 +12,7 @@ from typing import Any
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
+from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
 from a3c_core.virtual.timeline import MASTER
@@ -22,6 +23,8 @@ _QUEUE_FILE = "queue.f32"
 
 class MasterTopology(WorkerTopology):
     """N workers, one master with a first-in-first-out queue."""
+
+    Settings = ExchangeConfig
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
@@ -86,9 +89,9 @@ class MasterTopology(WorkerTopology):
     # Master
 
     @classmethod
-    def take(cls, waiting: int, workers: int) -> int:
-        """Return how many of the `waiting` parcels the master takes for its next update; 0: it waits for more."""
-        return min(waiting, 1)
+    def take(cls, waiting: int) -> int:
+        """Return how many of the `waiting` parcels, at least 1, the master takes for its next update."""
+        return 1
 
     @classmethod
     def combine(cls, gradients: Sequence[Vector]) -> Vector:
@@ -96,9 +99,7 @@ class MasterTopology(WorkerTopology):
         return gradients[0]
 
     def _begin_update(self, idle: bool = False) -> None:
-        taken = self.take(len(self.queue), self.alive)
-        if not taken:
-            return
+        taken = self.take(len(self.queue))
         self._serving = self.queue.popleft_many(taken)
         seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)

@@ -76,7 +76,7 @@ class Plan:
 
     def __str__(self) -> str:
         real = self.settings["runtime"] != "simulate"
-        how = self.settings["exchange"]["transport"] if real else "virtual time"
+        how = self.settings["exchange"].get("transport", "hogwild") if real else "virtual time"
         agents = self.settings["agents_per_worker"]
         details = [how, f"workers {self.axes.get('workers') or self.settings['workers']}"]
         details += [f"{agents} agents"] if agents > 1 else []
@@ -109,8 +109,9 @@ def draw_settings(rng: random.Random, is_real: bool) -> dict[str, Any]:
     """Return the settings of a run of some seconds."""
     in_pieces, slow_game = rng.random() < 0.3, rng.random() < 0.2
     transport = rng.choice(["shared", "queue", "hogwild"])
+    has_master = not is_real or transport != "hogwild"
     exchange = {"queue": rng.choice(["bounded", "bounded", "dropping"]), "pull": rng.choice(["at_once", "after_apply"])}
-    if is_real:
+    if is_real and has_master:
         exchange |= {"transport": transport, "channel": "mailbox" if transport == "queue" else "latest"}
     fast_episodes = 8_000 if in_pieces else 20_000
     return {
@@ -125,7 +126,8 @@ def draw_settings(rng: random.Random, is_real: bool) -> dict[str, Any]:
         "checkpoint_s": rng.choice([0.1, 0.5]),
         "environment": {"max_episode_steps": 200, "wait_s": 2e-4 if slow_game else 0.0},
         "learner": _IN_PIECES if in_pieces else {},
-        "exchange": exchange,
+        "topology": "master" if has_master else "hogwild",
+        "exchange": exchange if has_master else {},
         "schedule": _SCHEDULE,
     }
 

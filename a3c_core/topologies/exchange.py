@@ -1,0 +1,38 @@
+"""The settings of topologies with a master: how it and its workers hand gradients and parameters to each other."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from a3c_core.section import MOST_EPISODES, Section
+
+
+class ExchangeConfig(Section):
+    """How workers and master hand gradients and parameters to each other. The report had the first of each."""
+
+    transport: Literal["shared", "queue"] = Field(
+        "shared", description="real runtimes: shared memory, or pickled messages with mailboxes (the report)"
+    )
+    channel: Literal["mailbox", "latest"] = Field(
+        "latest", description="mailbox: one slot per worker, filled only when empty, so that a model may be old"
+    )
+    pull: Literal["at_once", "after_apply"] = Field(
+        "at_once", description="when a worker takes new parameters: without waiting, or after its gradient was applied"
+    )
+    queue: Literal["unbounded", "bounded", "dropping"] = Field(
+        "bounded", description="a full queue makes workers wait (bounded) or loses their gradients (dropping)"
+    )
+    queue_size: int = Field(8, ge=1, le=MOST_EPISODES, description="gradients that a bounded or dropping queue holds")
+    overload_limit: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_EPISODES,
+        description="gradients waiting in an unbounded queue at which the run ends as `overloaded`",
+    )
+
+    @field_validator("transport", mode="before")
+    @classmethod
+    def _not_a_topology(cls, value: object) -> object:
+        if value == "hogwild":
+            raise ValueError("hogwild is a topology: write topology: hogwild, and leave out the transport")
+        return value
