@@ -80,7 +80,7 @@ class Round:
         if plan.kind != "sweep":
             directory = [f"{results}/run"] if plan.kind == "run" else []
             return [sys.executable, "-m", "tests.storm.run", json.dumps(plan.settings), *directory]
-        write_grid(self._folder, STUDY, base=plan.settings, axes=plan.axes)
+        write_grid(self._folder, STUDY, base=plan.settings, axes=plan.axes, tracking={"every": 50})
         return [*COMMAND, "--grid", STUDY, "--results", results, *([] if plan.is_tracked else ["--no-tracking"])]
 
     def _judge(self, attempt: Attempt, ending: Ending) -> None:
