@@ -83,10 +83,10 @@ class RealRuntime:
         self._topology = TOPOLOGIES.get(config.topology)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
-        slots = master.optimizer.slots.shape[0] if self._hogwild else 0
+        averages = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
         mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, slots, mail_bytes))
+        self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, averages, mail_bytes))
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
         self._grants = Grants(self._slots, config.agents_per_worker)

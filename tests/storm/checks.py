@@ -39,7 +39,7 @@ def summary_adds_up(summary: dict[str, Any], name: str, episodes: int) -> Iterat
     """Check a run's summary: the episodes asked for, and a fate for every gradient."""
     if summary["outcome"] != "finished" or summary["episodes"] != episodes:
         yield f"{name}'s summary says {summary['outcome']} with {summary['episodes']:,} of {episodes:,} episodes"
-    fates = ("updates", "gradients_rejected", "gradients_dropped", "gradients_lost")
+    fates = ("gradients_applied", "gradients_rejected", "gradients_dropped", "gradients_lost")
     if summary["gradients_sent"] != sum(summary[fate] for fate in fates):
         counts = ", ".join(f"{fate.removeprefix('gradients_')} {summary[fate]:,}" for fate in fates)
         yield f"{name}'s summary says {summary['gradients_sent']:,} gradients were sent, but {counts}"
