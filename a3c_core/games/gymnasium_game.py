@@ -63,7 +63,7 @@ def declared_score(spec: EnvSpec) -> Score:
     """Return what an environment says of its score, without building it; what it leaves out has defaults."""
     try:
         entry: Any = spec.entry_point
-        kind = entry if callable(entry) else load_env_creator(entry)
+        kind: Any = entry if callable(entry) else load_env_creator(entry)
         return Score(**{"learned_above": spec.reward_threshold, **kind.metadata["score"]})
     except Exception:  # an entry point may be any function, and its module may need what is not installed
         return Score(learned_above=spec.reward_threshold)
