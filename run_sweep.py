@@ -36,12 +36,10 @@ def use_the_projects_python() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    made = argparse.ArgumentParser(
-        prog="run_sweep.py",
-        description="Run every cell of a grid, each in its own process; keep the results on disk and in MLflow.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    from a3c_core.command_line import Parser  # not before the project's packages are known to be there
+
+    about = "Run every cell of a grid, each in its own process; keep the results on disk and in MLflow."
+    made = Parser("run_sweep.py", about, EXAMPLES)
     what = made.add_argument_group("what to run")
     what.add_argument("--grid", metavar="NAME|PATH", help="a grid file, from here or from experiments/")
     what.add_argument(

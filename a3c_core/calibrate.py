@@ -10,7 +10,7 @@ import rich.console
 import rich.table
 import yaml
 
-from a3c_core.command_line import Parser, positive_seconds
+from a3c_core.command_line import Parser, new_file, positive_seconds
 from a3c_core.costs import CostProfile
 from a3c_core.engines import ENGINES
 from a3c_core.files import write_whole
@@ -33,8 +33,6 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print and write; a user's mistake ends with exit code 2 and one line."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.out.is_dir():
-        parser.error(f"{options.out} is a directory: --out needs the name of a file")
     try:
         profile = calibrate(options.engine, options.transport, options.seconds)
         replaced = " (replaced)" if options.out.exists() else ""
@@ -109,7 +107,7 @@ def _parser() -> Parser:
     parser = Parser("a3c_core.calibrate", "Measure this machine's costs, for runs in virtual time.", EXAMPLES)
     parser.add_argument("--engine", choices=ENGINES.names(), default="compiled", help="default: compiled")
     parser.add_argument("--transport", choices=TRANSPORTS, default="shared", help="default: shared")
-    parser.add_argument("--out", type=Path, default=Path("profile.yaml"), metavar="FILE", help="default: profile.yaml")
+    parser.add_argument("--out", type=new_file, default="profile.yaml", metavar="FILE", help="default: profile.yaml")
     parser.add_argument("--seconds", type=positive_seconds, default=2.0, help="to spend on each part (default: 2)")
     return parser
 

@@ -13,19 +13,22 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.errors import shown
 from a3c_core.files import UNFINISHED, remove_directory, write_whole_directory
-from a3c_core.models import keras_file, remake_model
+from a3c_core.models import MODELS, keras_file, remake_model
 from a3c_core.models.base import POLICY_AND_VALUE, Model
 from a3c_core.models.parameters import Vector
-from a3c_core.optimizers import Optimizer
+from a3c_core.optimizers import Optimizer, OptimizerName
 from a3c_core.registry import is_reference
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -175,6 +178,7 @@ def _numbered(directory: Path) -> list[Path]:
 
 def _read(path: Path) -> Checkpoint:
     manifest = _read_manifest(path / _MANIFEST)
+    _refuse_other_shape(manifest, path / _MANIFEST)
     try:
         for name, digest in manifest["sha256"].items():
             if digest != _file_digest(path / name):
@@ -187,7 +191,7 @@ def _read(path: Path) -> Checkpoint:
         if not is_reference(name):  # reading a checkpoint runs no module of others
             checkpoint.model.spec.views(checkpoint.parameters)  # refuses a vector of another size
         return checkpoint
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
 
 
@@ -199,18 +203,57 @@ def _heads_of_old(settings: dict[str, Any]) -> dict[str, Any]:
     return {**others, "heads": ((POLICY_AND_VALUE[0][0], settings["actions"]), POLICY_AND_VALUE[1])}
 
 
+def _refuse_other_shape(manifest: dict[str, Any], path: Path) -> None:
+    """Refuse a manifest whose parts are not what `save` writes, though its digest may be right."""
+
+    def require(place: str, value: Any, fits: bool, allowed: str) -> None:
+        if not fits:
+            raise CheckpointError(f"{path} does not fit its files: {place} must be {allowed}, not {shown(value)}")
+
+    for name in ("sha256", "model", "optimizer", "info"):
+        require(name, manifest.get(name), isinstance(manifest.get(name), dict), "a mapping")
+    for name in manifest["sha256"]:
+        require("a file's name", name, _FILE_NAME.fullmatch(name) is not None, "a plain one")
+    for place, allowed in (("model", MODELS.names()), ("optimizer", get_args(OptimizerName))):
+        name = manifest[place].get("name")
+        own = place == "model" and isinstance(name, str) and is_reference(name)
+        require(f"{place}.name", name, own or name in allowed, " or ".join(allowed))
+    settings = manifest["model"].get("settings")
+    require("model.settings", settings, isinstance(settings, dict), "a mapping")
+    for name in ("updates", "rejected"):
+        count = manifest["optimizer"].get(name)
+        require(f"optimizer.{name}", count, type(count) is int and count >= 0, "a whole number from 0 on")
+
+
+@contextmanager
+def fitting(checkpoint: Checkpoint) -> Iterator[None]:
+    """Within this block, what is missing in a checkpoint or of another kind than expected is said in one line."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{checkpoint.path} does not fit this run: its state can't be taken over ({type(error).__name__} {error})"
+        ) from error
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_bytes())
+        digest = _digest(manifest) if isinstance(manifest, dict) else ""
     except OSError as error:
         raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged: {error}") from error
+    return _verified(manifest, digest, path)
+
+
+def _verified(manifest: Any, digest: str, path: Path) -> dict[str, Any]:
+    """Return what was read from `path` if it is a manifest as it was written."""
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path} does not belong to a checkpoint of a3c_core")
     if manifest.get("version") != VERSION:
         raise CheckpointError(f"{path} has format version {manifest.get('version')}, and this program reads {VERSION}")
-    if manifest.get(_OWN_DIGEST) != _digest(manifest):
+    if manifest.get(_OWN_DIGEST) != digest:
         raise CheckpointError(f"{path} is damaged: its digest is not the one in it")
     return manifest
 

@@ -1,7 +1,15 @@
 """What the commands have in common: a user's mistake is one line and exit code 2."""
 
 import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
+
+from a3c_core.errors import on_a_screen, shown
+
+MISTAKE = 2  # exit code; docs/exit_codes.md has them all
+_LONGEST_S = 86_400.0  # a day
 
 
 class Parser(argparse.ArgumentParser):
@@ -9,22 +17,52 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, program: str, description: str, examples: str):
         super().__init__(
-            prog=f"python -m {program}",
+            prog=program if program.endswith(".py") else f"python -m {program}",
             description=description,
             epilog=examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {' '.join(message.split())} (--help shows examples)\n")
+        self.exit(MISTAKE, f"error: {on_a_screen(' '.join(message.split()))} (--help shows examples)\n")
 
 
 def positive_seconds(text: str) -> float:
-    """Return the seconds that `text` says, which must be more than 0."""
+    """Return the seconds that `text` says, which must be more than 0, and at most a day."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, not {text!r}")
+    if not 0 < value <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, up to a day, not {shown(text)}")
     return value
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or len(text) > len(str(most)):
+            raise argparse.ArgumentTypeError(f"a whole number up to {most:,} is needed, not {shown(text)}")
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"at least {least} is needed")
+        if int(text) > most:
+            raise argparse.ArgumentTypeError(f"at most {most:,} is possible")
+        return int(text)
+
+    return read
+
+
+def new_file(text: str) -> Path:
+    """Return the path `text`, which must be possible to write a file to: said before work is done, not after."""
+    path = Path(text)
+    try:
+        if path.is_dir():
+            raise argparse.ArgumentTypeError(f"{shown(text)} is a directory: the name of a file is needed")
+        folder = path.absolute().parent
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    except OSError as error:  # nothing can be written there, or the name is too long
+        raise argparse.ArgumentTypeError(f"can't write {shown(text)}: {error.strerror}") from error

@@ -1,8 +1,8 @@
 """Every setting of a run: frozen, documented once, and rejected with a reason where it makes no sense."""
 
 import json
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
@@ -10,11 +10,15 @@ from a3c_core import algorithms, models
 from a3c_core.algorithms.a3c import A3CSettings
 from a3c_core.algorithms.base import LearnerSettings
 from a3c_core.engines import ENGINES
+from a3c_core.errors import shown
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseSettings
 from a3c_core.registry import Registry
-from a3c_core.schedules import ScheduleConfig, Span, parse_workers
-from a3c_core.section import Section
+from a3c_core.schedules import MOST_WORKERS, ScheduleConfig, Span, parse_workers
+from a3c_core.section import MOST_EPISODES, MOST_SECONDS, MOST_SLOWDOWN, Cost, Section
+
+MOST_REAL_WORKERS = 4_096  # processes, threads or actors
+Gpu = Annotated[int, Field(ge=0, le=1_023)]  # its number
 
 LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
@@ -34,9 +38,12 @@ class ExchangeConfig(Section):
     queue: Literal["unbounded", "bounded", "dropping"] = Field(
         "bounded", description="a full queue makes workers wait (bounded) or loses their gradients (dropping)"
     )
-    queue_size: int = Field(8, ge=1, description="gradients that a bounded or dropping queue holds")
+    queue_size: int = Field(8, ge=1, le=MOST_EPISODES, description="gradients that a bounded or dropping queue holds")
     overload_limit: int | None = Field(
-        None, ge=1, description="gradients waiting in an unbounded queue at which the run ends as `overloaded`"
+        None,
+        ge=1,
+        le=MOST_EPISODES,
+        description="gradients waiting in an unbounded queue at which the run ends as `overloaded`",
     )
 
 
@@ -58,22 +65,26 @@ class RunConfig(Section):
     """One run: one cell of a sweep."""
 
     workers: str = Field("10", description="10, 10->20 or auto")
-    episodes: int = Field(100_000, ge=1, description="episodes to play, over all workers")
-    seed: int = Field(0, ge=0)
+    episodes: int = Field(100_000, ge=1, le=MOST_EPISODES, description="episodes to play, over all workers")
+    seed: int = Field(0, ge=0, le=2**63 - 1)
     runtime: Literal["simulate", "processes", "threads", "ray"] = Field(
         "simulate", description="virtual time, or real workers: processes or threads here, or Ray's on any machine"
     )
     engine: str = Field("compiled", description="compiled (what it supports, fast), tensorflow (everything) or report")
     algorithm: str = Field("a3c", description="how experience becomes a change; or your own, package.module:Class")
     model: str = Field("dense", description="dense, conv for pictures, or your own, package.module:build")
-    agents_per_worker: int = Field(1, ge=1, description="games that a worker plays at once, for one gradient of all")
+    agents_per_worker: int = Field(
+        1, ge=1, le=1_024, description="games that a worker plays at once, for one gradient of all"
+    )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
-    slowdown: float | None = Field(None, gt=0, description="replaces the profile's")
-    update_s: float | None = Field(None, ge=0, description="replaces the profile's: a faster or slower master")
-    gpus: tuple[int, ...] = Field((), description="GPUs that workers use in turn; empty: none")
-    restarts: int = Field(100, ge=0, description="lost workers that are replaced before the run is given up")
-    worker_limit_s: float = Field(600.0, gt=0, description="a worker that delivers nothing for so long is replaced")
-    checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
+    slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
+    update_s: Cost | None = Field(None, description="replaces the profile's: a faster or slower master")
+    gpus: tuple[Gpu, ...] = Field((), description="GPUs that workers use in turn; empty: none")
+    restarts: int = Field(100, ge=0, le=1_000_000, description="lost workers replaced before the run is given up")
+    worker_limit_s: float = Field(
+        600.0, gt=0, le=MOST_SECONDS, description="a worker that delivers nothing for so long is replaced"
+    )
+    checkpoint_s: float = Field(60.0, gt=0, le=MOST_SECONDS, description="real seconds between checkpoints")
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: SerializeAsAny[LearnerSettings] = Field(A3CSettings(), description="settings of the algorithm")
     network: SerializeAsAny[Section] = Field(DenseSettings(), description="settings of the model")
@@ -109,7 +120,12 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _valid_workers(self) -> "RunConfig":
-        parse_workers(self.workers, self.schedule)
+        most = MOST_WORKERS if self.runtime == "simulate" else MOST_REAL_WORKERS
+        if self.span.end > most:
+            raise ValueError(
+                f"{self.workers!r}: at most {MOST_REAL_WORKERS:,} workers are possible with runtime: {self.runtime},"
+                f" and {MOST_WORKERS:,} in virtual time"
+            )
         return self
 
     @model_validator(mode="after")
@@ -142,3 +158,26 @@ def read_section(settings: type[Section], value: Any) -> Section:
     if not isinstance(value, dict):
         return settings.model_validate(value)
     return settings.model_validate_json(json.dumps(value, default=str), strict=True)
+
+
+def names_of_others(settings: Any) -> list[str]:
+    """Return the names in settings, valid or not, that stand for modules of the user's, which using them imports."""
+    if not isinstance(settings, dict):
+        return []
+    environment = settings.get("environment")
+    names = [settings.get(part) for part in ("engine", "algorithm", "model")]
+    names.append(environment.get("id") if isinstance(environment, dict) else None)
+    return [name for name in names if isinstance(name, str) and ":" in name]
+
+
+def refuse_others(settings: Any, source: str, named: Sequence[str | None] = ()) -> None:
+    """Raise ValueError if settings from a file name modules: what lies somewhere must not choose the code that runs.
+
+    `named`: names that the user has given, in a grid or on the command line.
+    """
+    for name in names_of_others(settings):
+        if name not in named:
+            raise ValueError(
+                f"{source} names {shown(name)}, whose module would be imported: that is done for names from a grid or"
+                " the command line only"
+            )

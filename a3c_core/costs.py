@@ -1,14 +1,17 @@
 """What things cost in virtual time, and what follows: a worker's cycle, the master's service, saturation."""
 
 import math
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-import yaml
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from a3c_core.section import Section
+from a3c_core.errors import in_words, shown, unknown
+from a3c_core.section import MOST_SLOWDOWN, Cost, Section
 from a3c_core.streams import stream_words, uniform
+from a3c_core.yaml_text import Document, NotYaml, read_yaml
 
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers
@@ -19,29 +22,35 @@ class CostProfile(Section):
     """Seconds on one core, before `slowdown`; a profile is a YAML file with these keys."""
 
     about: str = Field("", description="where the numbers come from")
-    step_s: float = Field(ge=0, description="worker: choose an action and play it")
-    gradient_step_s: float = Field(0, ge=0, description="worker: gradient, per step of the trajectory")
-    gradient_call_s: float = Field(0, ge=0, description="worker: gradient, per call")
-    reset_s: float = Field(0, ge=0, description="worker: begin an episode")
-    load_s: float = Field(0, ge=0, description="worker: take over new parameters")
-    send_s: float = Field(0, ge=0, description="worker: hand over a gradient")
-    oversleep_s: float = Field(0, ge=0, description="worker: how much longer than asked a wait of its game lasts")
-    resume_s: float = Field(0, ge=0, description="worker: get going again after a wait, with cold caches")
-    wake_s: float = Field(0, ge=0, description="master: wake up for a gradient that finds it idle")
-    receive_s: float = Field(0, ge=0, description="master: take a gradient from the queue")
-    update_s: float = Field(ge=0, description="master: apply a gradient")
-    read_s: float = Field(0, ge=0, description="master: read its parameters after an update")
-    publish_s: float = Field(0, ge=0, description="master: put parameters into one worker's mailbox")
-    pull_latency_s: float = Field(0, ge=0, description="parameters under way to a worker: time that uses no core")
-    push_latency_s: float = Field(0, ge=0, description="a gradient under way to the master")
-    worker_start_s: float = Field(0, ge=0, description="from the decision to add a worker to its first step")
-    cores: int = Field(1_000_000, ge=1, description="physical cores, shared by the workers and the master")
-    threads_per_core: int = Field(1, ge=1)
-    threading_gain: float = Field(1.0, ge=1, description="throughput of a core with all its threads busy against one")
+    step_s: Cost = Field(description="worker: choose an action and play it")
+    gradient_step_s: Cost = Field(0, description="worker: gradient, per step of the trajectory")
+    gradient_call_s: Cost = Field(0, description="worker: gradient, per call")
+    reset_s: Cost = Field(0, description="worker: begin an episode")
+    load_s: Cost = Field(0, description="worker: take over new parameters")
+    send_s: Cost = Field(0, description="worker: hand over a gradient")
+    oversleep_s: Cost = Field(0, description="worker: how much longer than asked a wait of its game lasts")
+    resume_s: Cost = Field(0, description="worker: get going again after a wait, with cold caches")
+    wake_s: Cost = Field(0, description="master: wake up for a gradient that finds it idle")
+    receive_s: Cost = Field(0, description="master: take a gradient from the queue")
+    update_s: Cost = Field(description="master: apply a gradient")
+    read_s: Cost = Field(0, description="master: read its parameters after an update")
+    publish_s: Cost = Field(0, description="master: put parameters into one worker's mailbox")
+    pull_latency_s: Cost = Field(0, description="parameters under way to a worker: time that uses no core")
+    push_latency_s: Cost = Field(0, description="a gradient under way to the master")
+    worker_start_s: Cost = Field(0, description="from the decision to add a worker to its first step")
+    cores: int = Field(
+        1_000_000, ge=1, le=1_000_000, description="physical cores, shared by the workers and the master"
+    )
+    threads_per_core: int = Field(1, ge=1, le=1_024)
+    threading_gain: float = Field(
+        1.0, ge=1, le=1_024, description="throughput of a core with all its threads busy against one"
+    )
     master_first: bool = Field(False, description="where processes share cores, the master does not wait for one")
-    slowdown: float = Field(1.0, gt=0, description="a common factor on all costs but the latencies")
+    slowdown: float = Field(1.0, gt=0, le=MOST_SLOWDOWN, description="a common factor on all costs but the latencies")
     jitter: Literal["none", "lognormal", "exponential"] = "none"
-    jitter_deviation: float = Field(0.2, gt=0, description="lognormal jitter: standard deviation of a cost of mean 1")
+    jitter_deviation: float = Field(
+        0.2, gt=0, le=1e3, description="lognormal jitter: standard deviation of a cost of mean 1"
+    )
 
     def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0) -> float:
         """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
@@ -94,11 +103,29 @@ class CostProfile(Section):
 
 
 def load_profile(name: str) -> CostProfile:
-    """Return the shipped profile called `name`, or the one in the YAML file of that path."""
-    path = _PROFILES / f"{name}.yaml"
-    if not path.exists():
-        path = Path(name)
-    if not path.is_file():
-        shipped = ", ".join(sorted(p.stem for p in _PROFILES.glob("*.yaml")))
-        raise ValueError(f"no cost profile {name!r}: name a YAML file or one of {shipped}")
-    return CostProfile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    """Return the shipped profile called `name`, or the one in the YAML file of that path; ValueError says why not."""
+    shipped = {path.stem: path for path in _PROFILES.glob("*.yaml")}
+    path = shipped.get(name, Path(name))
+    if not os.path.isfile(path):  # unlike Path's, it takes a name that is too long for one that is not there
+        raise ValueError(f"no cost profile {shown(name)}: name a YAML file or one of {', '.join(sorted(shipped))}")
+    try:
+        document = read_yaml(path.read_text(encoding="utf-8"))
+    except NotYaml as error:
+        raise ValueError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not YAML: it is not a text file in UTF-8") from error
+    if not isinstance(document.data, dict):
+        raise ValueError(f"{path}: a profile must be a mapping of costs, such as step_s and update_s, to seconds")
+    try:
+        return CostProfile.model_validate(document.data, strict=True)
+    except ValidationError as error:
+        raise ValueError(f"{path}: {'; '.join(_mistakes(document, error))}") from error
+
+
+def _mistakes(document: Document, error: ValidationError) -> Iterator[str]:
+    """Yield what is wrong with a profile, each with its line."""
+    for details in error.errors():
+        key = str(details["loc"][0])
+        place = f"line {document.lines[key,]}, {key}" if (key,) in document.lines else key
+        known = details["type"] != "extra_forbidden"
+        yield f"{place}: {in_words(details) if known else unknown(key, CostProfile.model_fields, 'key')}"

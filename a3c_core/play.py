@@ -5,21 +5,24 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import gymnasium
 import numpy as np
 import rich.console
 import rich.table
+from pydantic import ValidationError
 
 from a3c_core.algorithms import ALGORITHMS, settings_of
 from a3c_core.algorithms.base import Algorithm
 from a3c_core.checkpoints import Checkpoint, CheckpointError, load
-from a3c_core.config import read_section
+from a3c_core.command_line import Parser, whole_number
+from a3c_core.config import read_section, refuse_others
 from a3c_core.engines import build_engine
+from a3c_core.errors import in_words, shown
 from a3c_core.games import make_game
 from a3c_core.games.base import EnvironmentConfig, Policy
 from a3c_core.models.base import Forward
+from a3c_core.section import MOST_EPISODES
 
 EXAMPLES = """\
 examples:
@@ -27,8 +30,11 @@ examples:
   python -m a3c_core.play --checkpoint results/run --gif bird.gif       # and an animation of the best of them
   python -m a3c_core.play --checkpoint results/run --greedy             # always the likeliest action, no dice
   python -m a3c_core.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
+  python -m a3c_core.play --checkpoint results/run --environment mine:Game-v0    # a game of your own module
+  python -m a3c_core.play --checkpoint results/run --own mine:build              # a run with a model of your own
 
-DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games.
+DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games. A checkpoint never
+chooses the code that runs: a module is imported only if it is named here.
 """
 
 
@@ -43,48 +49,61 @@ class Played:
     terminated: bool
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message} (--help shows examples)\n")
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Play as the command line says; a user's mistake ends with exit code 2 and one line."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
         checkpoint = _load(options.checkpoint)
-        if (others := parts_from_outside(checkpoint)) and not options.trust:
-            raise CheckpointError(f"{checkpoint.path} names {', '.join(others)}: --trust imports what others wrote")
-        environment = environment_of(checkpoint, options.max_steps)
+        refuse_others(settings_in(checkpoint), str(checkpoint.path), [*options.own, options.environment])
+        environment = environment_of(checkpoint, options.max_steps, options.environment)
+        _refuse_unplayable(checkpoint, environment)
         policy = policy_of(checkpoint, environment, options.greedy)
         games = [play_game(policy, environment, options.seed, episode) for episode in range(options.episodes)]
         rich.console.Console().print(_table(checkpoint, games))
         if options.gif is not None:
             _save_gif(options, policy, environment, games)
-    except (CheckpointError, OSError, ValueError, gymnasium.error.Error) as error:
-        parser.error(" ".join(str(error).split()))
+    except (CheckpointError, OSError, ValueError) as error:
+        parser.error(str(error))
 
 
-def environment_of(checkpoint: Checkpoint, max_steps: int | None = None) -> EnvironmentConfig:
-    """Return the environment that the checkpoint was trained in, each episode with a stream of its own."""
-    saved = checkpoint.info.get("config", {}).get("environment", {})
-    limit = {} if max_steps is None else {"max_episode_steps": max_steps}
-    return EnvironmentConfig.model_validate({**saved, "seeding": "episode", **limit})
-
-
-def parts_from_outside(checkpoint: Checkpoint) -> list[str]:
-    """Return the names of parts that are not this project's: to play them is to import modules that others wrote."""
+def settings_in(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the settings of the run that made the checkpoint, as they stand there; few if it is not a run's."""
     config = checkpoint.info.get("config", {})
-    names = [checkpoint.model_name, config.get("algorithm", ""), config.get("environment", {}).get("id", "")]
-    return [name for name in names if ":" in name]
+    if not isinstance(config, dict) or not isinstance(config.get("environment", {}), dict):
+        raise CheckpointError(f"{checkpoint.path}: its configuration must be a mapping, not {shown(config)}")
+    return {"algorithm": "a3c", "learner": {}, "environment": {}, **config, "model": checkpoint.model_name}
+
+
+def environment_of(checkpoint: Checkpoint, max_steps: int | None = None, named: str | None = None) -> EnvironmentConfig:
+    """Return the environment that the checkpoint was trained in, each episode with a stream of its own.
+
+    `named` is the id of one to play instead.
+    """
+    changes = {"id": named, "max_episode_steps": max_steps, "seeding": "episode"}
+    given = {name: value for name, value in changes.items() if value is not None}
+    try:
+        return EnvironmentConfig.model_validate({**settings_in(checkpoint)["environment"], **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = f"environment.{'.'.join(map(str, first['loc']))}: {in_words(first)}"
+        raise CheckpointError(f"{checkpoint.path}: {reason}") from error
+
+
+def _refuse_unplayable(checkpoint: Checkpoint, environment: EnvironmentConfig) -> None:
+    game, model = make_game(environment), checkpoint.model
+    reason = game.why_not()
+    if reason is None:
+        has = f"observations of shape {game.spaces.observation_shape} and {game.spaces.actions} actions"
+        takes = f"observations of shape {model.observation_shape} and {model.heads[0][1]} actions"
+        reason = None if has == takes else f"{environment.id} has {has}, and the model takes {takes}"
+    if reason is not None:
+        raise CheckpointError(f"{checkpoint.path} can't play this: {reason}")
 
 
 def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bool = False) -> Policy:
     """Return how the checkpoint acts: through NumPy where the model allows it, else by way of TensorFlow."""
-    config = {"algorithm": "a3c", "learner": {}, **checkpoint.info.get("config", {})}
+    config = settings_in(checkpoint)
     settings = read_section(settings_of(config["algorithm"]), config["learner"])
     algorithm: Algorithm = ALGORITHMS.get(config["algorithm"])(settings)
     forward = checkpoint.model.numpy_forward(checkpoint.parameters)
@@ -150,34 +169,29 @@ def _save_gif(options: argparse.Namespace, policy: Policy, environment: Environm
     print(f"{options.gif}: episode {best.episode}, {len(pictures)} pictures, {size_kb:,.0f} kB")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m a3c_core.play",
-        description="Let a checkpoint play, print its scores, and make an animation of its best episode.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _parser() -> Parser:
+    parser = Parser(
+        "a3c_core.play", "Let a checkpoint play, print its scores, and make an animation of its best episode.", EXAMPLES
     )
+    count = whole_number(1, 1_000_000)
     parser.add_argument("--checkpoint", type=Path, required=True, metavar="DIR", help="what to play")
-    parser.add_argument("--episodes", type=_positive, default=10, metavar="N", help="how many (default: 10)")
+    parser.add_argument("--episodes", type=count, default=10, metavar="N", help="how many (default: 10)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument("--seed", type=_natural, default=0, help="of the games and of the actions drawn (default: 0)")
-    parser.add_argument("--max-steps", type=_positive, metavar="N", help="end episodes here (default: as in training)")
-    parser.add_argument("--trust", action="store_true", help="import modules of your own that the checkpoint names")
-    parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best episode's beginning")
-    parser.add_argument("--gif-steps", type=_positive, default=600, metavar="N", help="its length (default: 600)")
+    parser.add_argument(
+        "--own",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a part of yours that the run had; may be repeated",
+    )
+    parser.add_argument("--environment", metavar="ID", help="play this game instead of the one trained on")
+    parser.add_argument(
+        "--seed", type=whole_number(0, MOST_EPISODES), default=0, help="of games and actions drawn (default: 0)"
+    )
+    parser.add_argument("--max-steps", type=count, metavar="N", help="end episodes here (default: as in training)")
+    parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best one's beginning")
+    parser.add_argument("--gif-steps", type=count, default=600, metavar="N", help="its length (default: 600)")
     return parser
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number is needed, not {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if _natural(text) < 1:
-        raise argparse.ArgumentTypeError("at least 1 is needed")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -18,25 +18,31 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from a3c_core.section import Section
+from a3c_core.errors import shown
+from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
 
 AUTO = "auto"
-_ARROW = re.compile(r"\s*(\d+)\s*(?:->|→)\s*(\d+)\s*")
+MOST_WORKERS = 100_000  # in virtual time
+_COUNTS = re.compile(r"\s*([0-9]{1,18})\s*(?:(?:->|→)\s*([0-9]{1,18})\s*)?")
 
 
 class ScheduleConfig(Section):
     """The numbers of the dynamic rules. Seconds are those of the run's reference clock."""
 
     rule: Literal["report", "slides", "repeated"] = "report"
-    first_s: float = Field(20.0, gt=0, description="mean episode time above which the first worker is added")
-    further_s: float | None = Field(None, gt=0, description="for each further worker; null: 10 (report) or 20")
-    window: int = Field(100, ge=1, description="episodes over which the mean is taken")
-    spacing: int | None = Field(None, ge=0, description="episodes between changes; null: 1000, but 0 (slides)")
+    first_s: float = Field(20.0, gt=0, le=MOST_SECONDS, description="mean episode time that adds the first worker")
+    further_s: float | None = Field(
+        None, gt=0, le=MOST_SECONDS, description="for each further worker; null: 10 (report) or 20"
+    )
+    window: int = Field(100, ge=1, le=1_000_000, description="episodes over which the mean is taken")
+    spacing: int | None = Field(
+        None, ge=0, le=MOST_EPISODES, description="episodes between changes; null: 1000, but 0 (slides)"
+    )
     clock: Literal["profile", "wall"] = Field(
         "profile", description="real runtimes: seconds that an episode would cost by the profile, or that it took here"
     )
-    auto_min: int = Field(1, ge=1)
-    auto_max: int = Field(40, ge=1)
+    auto_min: int = Field(1, ge=1, le=MOST_WORKERS)
+    auto_max: int = Field(40, ge=1, le=MOST_WORKERS)
     auto_utilisation: float = Field(0.8, gt=0, lt=1, description="how busy `auto` wants the master to be")
 
 
@@ -69,13 +75,12 @@ def parse_workers(text: str | int, schedule: ScheduleConfig) -> Span:
         if schedule.auto_min > schedule.auto_max:
             raise ValueError(f"auto_min {schedule.auto_min} is above auto_max {schedule.auto_max}")
         return Span(schedule.auto_min, schedule.auto_max, auto=True)
-    arrow = _ARROW.fullmatch(str(text))
-    if arrow:
-        start, end = int(arrow[1]), int(arrow[2])
-    elif str(text).strip().isdigit():
-        start = end = int(text)
-    else:
-        raise ValueError(f"{text!r} is not a worker count: write 10, 10->20 or auto")
+    counts = _COUNTS.fullmatch(str(text))
+    if counts is None:
+        raise ValueError(f"{shown(text)} is not a worker count: write 10, 10->20 or auto")
+    start, end = int(counts[1]), int(counts[2] or counts[1])
+    if max(start, end) > MOST_WORKERS:
+        raise ValueError(f"{text!r}: at most {MOST_WORKERS:,} workers are possible")
     if start < 1:
         raise ValueError(f"{text!r}: there must be at least 1 worker")
     if start > end:

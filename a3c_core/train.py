@@ -134,7 +134,7 @@ class Run(ABC):
             self._writer.rewind(0, 0)
             return False
         checkpoint = checkpoints.load(directory)
-        if checkpoint.info["config"] != self._config.model_dump(mode="json"):
+        if checkpoint.info.get("config") != self._config.model_dump(mode="json"):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
         self._master.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self._master.optimizer)
@@ -173,9 +173,9 @@ class SimulatedRun(Run):
         return {"queue.f32": self.runtime.queue.write_gradients}
 
     def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
-        numbers = checkpoint.info["runtime"]
-        snapshot.restore(self.runtime, numbers, checkpoint.extra["runtime"])
-        with (checkpoint.path / "queue.f32").open("rb") as file:
+        with checkpoints.fitting(checkpoint), (checkpoint.path / "queue.f32").open("rb") as file:
+            numbers = checkpoint.info["runtime"]
+            snapshot.restore(self.runtime, numbers, checkpoint.extra["runtime"])
             self.runtime.queue.restore([snapshot.delivery_from(item) for item in numbers["queue"]], file)
 
 
@@ -199,7 +199,8 @@ class RealRun(Run):
         return snapshot.take_real(self.runtime), {}
 
     def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
-        snapshot.restore_real(self.runtime, checkpoint.info["runtime"])
+        with checkpoints.fitting(checkpoint):
+            snapshot.restore_real(self.runtime, checkpoint.info["runtime"])
 
 
 def profile_of(config: RunConfig) -> CostProfile:

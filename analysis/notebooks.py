@@ -1,11 +1,12 @@
 """What the notebooks call, and the command that runs them: `python -m analysis.notebooks`."""
 
-import argparse
 import os
 import sys
 import tempfile
 from pathlib import Path
 
+from a3c_core.command_line import Parser
+from a3c_core.errors import on_a_screen
 from analysis import figures, style, tables
 from analysis.claims import judge_all
 from analysis.load import load_study
@@ -92,12 +93,7 @@ def execute(notebook: Path, study: Path, write: bool = True) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the notebooks; return the exit code."""
-    made = argparse.ArgumentParser(
-        prog="python -m analysis.notebooks",
-        description="Run the notebooks of analysis/ from top to bottom.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = Parser("analysis.notebooks", "Run the notebooks of analysis/ from top to bottom.", EXAMPLES)
     made.add_argument("--study", type=Path, default=Path("results/report"), help="default: results/report")
     made.add_argument("--check", action="store_true", help="do not keep the outputs")
     options = made.parse_args(arguments)
@@ -106,8 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
         for notebook in NOTEBOOKS:
             print(f"{notebook.name} on {options.study}", flush=True)
             execute(notebook, options.study, write=not options.check)
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (StudyError, OSError) as error:
+        print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(f"error: {error.name} is missing; run `make setup` first", file=sys.stderr)

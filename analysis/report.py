@@ -1,8 +1,10 @@
 """The command that turns a study into a page: `python -m analysis.report --help`."""
 
-import argparse
 import sys
 from pathlib import Path
+
+from a3c_core.command_line import Parser
+from a3c_core.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
@@ -15,14 +17,10 @@ are any. Exit codes: 0 the page is written (it says what is missing), 2 a mistak
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the command line's parser."""
-    made = argparse.ArgumentParser(
-        prog="python -m analysis.report",
-        description="Turn a study's runs into figures, tables, verdicts and a page that works offline.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    about = "Turn a study's runs into figures, tables, verdicts and a page that works offline."
+    made = Parser("analysis.report", about, EXAMPLES)
     made.add_argument("folder", nargs="?", type=Path, help="a study's results folder, such as results/report")
     made.add_argument("--experiment", metavar="NAME", help="take the runs of this MLflow experiment instead")
     made.add_argument("--tracking-uri", metavar="URI", help="where MLflow is (default: sqlite:///mlflow.db)")
@@ -40,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("give either a results folder or --experiment")
     if options.experiment is None and (options.out or options.tracking_uri):
         made.error("--out and --tracking-uri go with --experiment")
+    if options.experiment is not None and options.out is None and Path(options.experiment).name != options.experiment:
+        made.error(f"--experiment {options.experiment} can't name a folder of results: choose one with --out")
     from analysis.build import build, fetch_experiment, summary  # slow to import, and not needed for --help
     from analysis.study import StudyError
 
@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
             folder = options.out or Path("results") / options.experiment
             fetch_experiment(options.experiment, options.tracking_uri, folder)
         study = build(folder)
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (StudyError, OSError) as error:
+        print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return 2
     print(summary(study, folder))
     return 0

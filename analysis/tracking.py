@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from a3c_core.config import RunConfig
+from a3c_core.config import RunConfig, names_of_others
 from a3c_core.files import write_json
 from analysis import compact
 from analysis.study import DONE, StudyError
@@ -73,9 +73,19 @@ def settings_of(cell: str, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _connect(uri: str) -> "MlflowClient":
+    """Return a client of the store; MLflow has many ways to fail at an odd address, and the user needs the reason."""
+    try:
+        return _client(uri)
+    except StudyError:
+        raise
+    except Exception as error:
+        raise _cant_be_asked(error) from error
+
+
+def _client(uri: str) -> "MlflowClient":
     if uri.startswith("sqlite:"):
         path = Path(urlsplit(uri).path[1:])
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise StudyError(f"no tracking database {path}: give --tracking-uri, or run a sweep first")
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -86,16 +96,20 @@ def _connect(uri: str) -> "MlflowClient":
 
 def _runs_of(client: "MlflowClient", experiment: str) -> "list[Run]":
     """Return all runs of an experiment, the sweeps' own among them."""
-    from mlflow.exceptions import MlflowException
-
     try:
         found = client.get_experiment_by_name(experiment)
         if found is None:
             names = [e.name for e in client.search_experiments() if e.name != "Default"]
             raise StudyError(f"no experiment {experiment}; there are {', '.join(names) if names else 'none'}")
         return list(_pages(client, found.experiment_id))
-    except (MlflowException, OSError) as error:
-        raise StudyError(f"MLflow can't be asked: {' '.join(str(error).split())[:200]}") from error
+    except StudyError:
+        raise
+    except Exception as error:
+        raise _cant_be_asked(error) from error
+
+
+def _cant_be_asked(error: Exception) -> StudyError:
+    return StudyError(f"MLflow can't be asked: {' '.join(str(error).split())[:200] or type(error).__name__}")
 
 
 def _pages(client: "MlflowClient", experiment_id: str) -> "Iterator[Run]":
@@ -156,6 +170,8 @@ def _config(directory: Path, run: "Run") -> dict[str, Any]:
             section = section.setdefault(key, {})
         section[last] = _value(value)
     known = {name: value for name, value in nested.items() if name in RunConfig.model_fields}
+    if names_of_others(known):
+        return known  # reading results imports no modules that they name
     try:
         return RunConfig.model_validate(known).model_dump(mode="json")
     except ValueError as error:

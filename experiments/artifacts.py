@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from a3c_core import checkpoints
+from a3c_core.config import names_of_others
 from a3c_core.records import read_records
 from experiments.episode_metrics import rolling_mean
 
@@ -54,10 +55,10 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
     from a3c_core.animation import film, write_gif
-    from a3c_core.play import environment_of, parts_from_outside, play_game, policy_of
+    from a3c_core.play import environment_of, play_game, policy_of, settings_in
 
     checkpoint = checkpoints.load(cell)
-    if parts_from_outside(checkpoint):
+    if names_of_others(settings_in(checkpoint)):
         return  # whoever brings results to MLflow need not trust what they name
     environment = environment_of(checkpoint, max_steps=_GIF_STEPS)
     policy = policy_of(checkpoint, environment)

@@ -1,6 +1,7 @@
-"""A cell's own process: `python -m experiments.cell DIRECTORY ID`, started by the sweep.
+"""A cell's own process: `python -m experiments.cell DIRECTORY ID NAME...`, started by the sweep.
 
-It tells of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
+The NAMEs are the user's own parts in the grid: only they may name modules to import, not a file on disk. The process
+tells of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
 standard input closes then.
 """
 
@@ -12,12 +13,12 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from a3c_core.config import RunConfig
+from a3c_core.config import RunConfig, refuse_others
 from a3c_core.records import EpisodeRecord
 from a3c_core.train import train
 
@@ -58,10 +59,12 @@ class Reporter:
         return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s)
 
 
-def run_cell(directory: Path, identity: str, tell: Tell) -> int:
+def run_cell(directory: Path, identity: str, tell: Tell, named: Sequence[str] = ()) -> int:
     """Train as the directory's config.json says, tell how it ended, and return the process's exit code."""
     try:
-        config = RunConfig.model_validate_json((directory / "config.json").read_bytes())
+        text = (directory / "config.json").read_bytes()
+        refuse_others(json.loads(text), str(directory / "config.json"), named)
+        config = RunConfig.model_validate_json(text)
         summary = train(config, directory, on_episode=Reporter(tell), run=identity)
     except KeyboardInterrupt:
         tell({"end": "interrupted"})
@@ -76,14 +79,14 @@ def run_cell(directory: Path, identity: str, tell: Tell) -> int:
 
 def main() -> None:
     """Run the cell that the command line names."""
-    directory, identity = Path(sys.argv[1]), sys.argv[2]
+    directory, identity, *named = sys.argv[1:]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # children of Ray's inherit deaf ears
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to the log
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.exit(run_cell(directory, identity, lambda message: _send(channel, message)))
+    sys.exit(run_cell(Path(directory), identity, lambda message: _send(channel, message), named))
 
 
 def _send(channel: int, message: dict[str, Any]) -> None:

@@ -91,6 +91,8 @@ def run(wish: Wish, console: Console) -> int:
 
 def sync(results: Path, names: Sequence[str], uri: str, console: Console) -> int:
     """Bring MLflow up to date with the studies of these names, or with all; return the exit code."""
+    if not os.path.isdir(results):
+        raise UserError(f"there are no results in {results}")
     studies = [Study(results, name).path for name in names] or sorted(
         path.parent for path in results.glob("*/study.json")
     )

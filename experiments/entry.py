@@ -5,6 +5,7 @@ import sys
 
 from rich.console import Console
 
+from a3c_core.errors import on_a_screen
 from experiments import commands
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError
@@ -41,7 +42,7 @@ def carry_out(options: argparse.Namespace) -> int:
         )
         return commands.dry_run(wish, console) if options.dry_run else commands.run(wish, console)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return commands.MISTAKE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,15 +1,18 @@
 """Grid files: found, read, and checked in their outline. What their settings mean is checked in validation.py."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from a3c_core.errors import near_miss, shown, unknown
+from a3c_core.section import MOST_EPISODES
+from a3c_core.yaml_text import Document, NotYaml, read_yaml
+from a3c_core.yaml_text import Path as Place
 from experiments.grid import CASE, SEED, Grid
-from experiments.mistakes import GridError, Mistake, UserError, near_miss, unknown
+from experiments.mistakes import GridError, Mistake, UserError
 from experiments.settings import Flat, canonical, flatten, text_of
-from experiments.yaml_text import Document, NotYaml, read_yaml
-from experiments.yaml_text import Path as Place
 
 SHIPPED = Path(__file__).parent
 _KEYS = ("name", "question", "base", "axes", "cases", "seeds", "tracking")
@@ -31,7 +34,7 @@ def find_grid(name: str, here: Path | None = None) -> Path:
     here = here or Path.cwd()
     for folder in (here, SHIPPED):
         for candidate in (folder / name, folder / f"{name}.yaml"):
-            if candidate.is_file():
+            if os.path.isfile(candidate):  # unlike Path's, it takes a name that is too long for one that is not there
                 return candidate
     names = sorted(path.stem for path in shipped_grids())
     meant = near_miss(Path(name).stem, names)
@@ -67,17 +70,26 @@ def read_seeds(value: Any) -> tuple[int, ...]:
     """Return the seeds that a count or a list stands for; raise ValueError with the reason if it is neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= 10_000:
-            raise ValueError(f"a count of seeds must be from 1 to 10,000, not {value}")
+            raise ValueError(f"a count of seeds must be from 1 to 10,000, not {shown(value)}")
         return tuple(range(value))
     if not isinstance(value, list) or not value:
         raise ValueError("must be a count, such as 10, or a list, such as [0, 1, 2]")
     for seed in value:
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"a seed must be a whole number from 0 on, not {seed!r}")
+            raise ValueError(f"a seed must be a whole number from 0 on, not {shown(seed)}")
     if len(set(value)) < len(value):
         twice = next(seed for seed in value if value.count(seed) > 1)
         raise ValueError(f"{twice} appears twice")
     return tuple(value)
+
+
+def read_every(value: Any) -> int:
+    """Return how many episodes one is tracked of; raise ValueError with the reason if it is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_EPISODES:
+        raise ValueError(
+            f"must be a whole number of episodes, at least 1 and at most {MOST_EPISODES:,}, not {shown(value)}"
+        )
+    return value
 
 
 def _shown(path: Path) -> str:
@@ -135,13 +147,13 @@ class _Reader:
     def _name(self) -> str:
         name = self._text("name")
         if name and not _NAME.fullmatch(name):
-            self.refuse(("name",), f"{name!r} can't name a directory: use letters, digits, '_', '-' and '.'")
+            self.refuse(("name",), f"{shown(name)} can't name a directory: use letters, digits, '_', '-' and '.'")
         return name
 
     def _mapping(self, key: str) -> dict[str, Any]:
         value = self._data.get(key)
         if value is not None and not isinstance(value, dict):
-            self.refuse((key,), f"must be a mapping of settings, not {value!r}")
+            self.refuse((key,), f"must be a mapping of settings, not {shown(value)}")
         return value if isinstance(value, dict) else {}
 
     def _settings(self, content: dict[str, Any], path: Place) -> Flat:
@@ -165,17 +177,18 @@ class _Reader:
             if name in (SEED, CASE):
                 self.refuse(path, f"{name}s have a key of their own at the top: {name}s")
             elif not isinstance(values, list) or not values:
-                self.refuse(path, f"must be a list of values, such as [1, 2], not {values!r}")
+                self.refuse(path, f"must be a list of values, such as [1, 2], not {shown(values)}")
             else:
                 axes[name] = tuple(canonical(name, value) for value in values)
                 self._refuse_repeats(path, values, axes[name])
         return axes
 
-    def _refuse_repeats(self, path: Place, values: list[Any], shown: tuple[Any, ...]) -> None:
-        texts = [text_of(value) for value in shown]
-        for place, text in enumerate(texts):
-            if text in texts[:place]:
+    def _refuse_repeats(self, path: Place, values: list[Any], canonical_values: tuple[Any, ...]) -> None:
+        seen = set()
+        for place, text in enumerate(map(text_of, canonical_values)):
+            if text in seen:
                 self.refuse((*path, place), f"{values[place]} appears twice")
+            seen.add(text)
 
     def _cases(self) -> dict[str, Flat]:
         cases = {}
@@ -184,7 +197,7 @@ class _Reader:
             if not _CASE.fullmatch(name):
                 self.refuse(path, "a case's name has only letters, digits, '_', '-', '+' and '.'")
             if not isinstance(content, dict):
-                self.refuse(path, f"must be a mapping of settings, not {content!r}")
+                self.refuse(path, f"must be a mapping of settings, not {shown(content)}")
             else:
                 cases[name] = self._settings(content, path)
         return cases
@@ -209,7 +222,8 @@ class _Reader:
             if key != "every":
                 self.refuse(("tracking", key), unknown(key, ["every"], "key"))
         every = tracking.get("every", 1)
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            self.refuse(("tracking", "every"), f"must be a whole number of episodes, at least 1, not {every!r}")
+        try:
+            return read_every(every)
+        except ValueError as error:
+            self.refuse(("tracking", "every"), str(error))
             return 1
-        return every

@@ -1,6 +1,5 @@
 """What users get wrong, said all at once: each mistake with its place and what is allowed there."""
 
-import difflib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -29,16 +28,3 @@ class GridError(UserError):
         else:
             message = "\n  ".join([f"{source}: {len(self.mistakes)} mistakes", *map(str, self.mistakes)])
         super().__init__(message)
-
-
-def near_miss(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the one of `allowed` that was probably meant."""
-    close = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.7)
-    return close[0] if close else None
-
-
-def unknown(word: str, allowed: Iterable[str], what: str = "setting") -> str:
-    """Return the reason to refuse `word`, with the likeliest one meant or, failing that, everything allowed."""
-    allowed = list(allowed)
-    meant = near_miss(word, allowed)
-    return f"unknown {what}; " + (f"did you mean {meant}?" if meant else f"allowed: {', '.join(allowed)}")

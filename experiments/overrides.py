@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from a3c_core.errors import unknown
+from a3c_core.yaml_text import Path as Place
+from a3c_core.yaml_text import read_scalar
 from experiments.grid import SEED, Cell, Grid, short_names
-from experiments.grid_file import GridFile, read_seeds
-from experiments.mistakes import UserError, unknown
+from experiments.grid_file import GridFile, read_every, read_seeds
+from experiments.mistakes import UserError
 from experiments.settings import Flat, canonical, text_of
-from experiments.yaml_text import Path as Place
-from experiments.yaml_text import read_scalar
 
 _EVERY = "tracking.every"
 
@@ -21,22 +22,20 @@ def with_settings(file: GridFile, assignments: Sequence[str]) -> GridFile:
     given = dict(_assignment(text, "--set") for text in assignments)
     for name in given:
         _refuse_varying(file.grid, name)
-    every = given.pop(_EVERY, str(file.grid.tracking_every))
-    if not every.isdecimal() or int(every) < 1:
-        raise UserError(f"--set {_EVERY}={every}: must be a whole number of episodes, at least 1")
+    every = _every(given.pop(_EVERY)) if _EVERY in given else file.grid.tracking_every
     values = {name: canonical(name, read_scalar(text)) for name, text in given.items()}
     suffix = ",".join(f"{name}={text_of(value)}" for name, value in values.items())
     grid = replace(
         file.grid,
         name=f"{file.grid.name}+{suffix}" if suffix else file.grid.name,
         base={**file.grid.base, **values},
-        tracking_every=int(every),
+        tracking_every=every,
     )
 
     def place(path: Place) -> str:
         return f"--set {path[1]}" if len(path) > 1 and path[0] == "base" and path[1] in given else file.place(path)
 
-    return GridFile(grid, file.source, place)
+    return file._replace(grid=grid, place=place)
 
 
 def with_seeds(file: GridFile, seeds: str | None) -> GridFile:
@@ -44,11 +43,10 @@ def with_seeds(file: GridFile, seeds: str | None) -> GridFile:
     if seeds is None:
         return file
     try:
-        value: Any = [int(part) for part in seeds.split(",")] if "," in seeds else int(seeds)
+        value: Any = [read_scalar(part) for part in seeds.split(",")] if "," in seeds else read_scalar(seeds)
         return file._replace(grid=replace(file.grid, seeds=read_seeds(value)))
     except ValueError as error:
-        reason = "must be a count, such as 3, or a list, such as 0,5,7" if "int()" in str(error) else error
-        raise UserError(f"--seeds {seeds}: {reason}") from error
+        raise UserError(f"--seeds {seeds}: {error}") from error
 
 
 def select(grid: Grid, cells: Sequence[Cell], wishes: Sequence[str]) -> tuple[Cell, ...]:
@@ -87,6 +85,13 @@ def _assignment(text: str, option: str) -> tuple[str, str]:
     if not (name.strip() and equals and value.strip()):
         raise UserError(f"{option} {text}: write it as key=value")
     return name.strip(), value.strip()
+
+
+def _every(text: str) -> int:
+    try:
+        return read_every(read_scalar(text))
+    except ValueError as error:
+        raise UserError(f"--set {_EVERY}={text}: {error}") from error
 
 
 def _refuse_varying(grid: Grid, name: str) -> None:

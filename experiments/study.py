@@ -13,9 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
-from a3c_core.config import RunConfig
+from a3c_core.config import RunConfig, names_of_others, refuse_others
 from a3c_core.files import write_json
 from a3c_core.train import RESULTS_VERSION
 from experiments.grid import Cell, Grid
@@ -25,6 +23,7 @@ from experiments.settings import flatten, of_config
 
 State = Literal["new", "finished", "unfinished", "outdated", "different"]
 DONE = ("finished", "overloaded")  # ends that need no other try
+_LONGEST_NAME = 255  # bytes, in any file system
 _LOCK_PATIENCE_S = 15.0  # a killed sweep's cells need some seconds to notice
 
 
@@ -60,8 +59,9 @@ class Study:
         """Return the settings in which the disk differs: name -> (there, here)."""
         saved = read_json(self.cell(cell.id) / "config.json") or {}
         try:
+            refuse_others(saved, cell.id, names_of_others(cell.config.model_dump()))
             there = of_config(RunConfig.model_validate(saved))  # newer settings get their defaults
-        except ValidationError:
+        except ValueError:
             there = dict(flatten(saved))
         here = of_config(cell.config)
         return {
@@ -192,8 +192,10 @@ def now() -> str:
 def refuse_unwritable(folder: Path) -> None:
     """Raise UserError if nothing can be written to `folder`, which need not exist yet; leave no trace."""
     nearest = folder.absolute()
-    while not nearest.exists() and nearest != nearest.parent:
+    while not os.path.exists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in folder.parts):
+        raise UserError(f"results can't be written to {folder}: the name is too long")
     if not nearest.is_dir():
         raise UserError(f"results can't be written to {folder}: {nearest} is not a folder")
     trial = nearest / f".writable-{uuid.uuid4().hex}"

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import joblib
 from rich.console import Console
 
+from a3c_core.config import names_of_others
 from a3c_core.cores import cores, is_oversubscribed
 from experiments import processes
 from experiments.cell import Progress
@@ -104,7 +105,8 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> t
 
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
-    process = processes.start("experiments.cell", [str(directory), cell.id], log, keep_open)
+    own = names_of_others(cell.config.model_dump())
+    process = processes.start("experiments.cell", [str(directory), cell.id, *own], log, keep_open)
     code = children.follow(process, heed)
     if log.stat().st_size == 0:
         log.unlink()

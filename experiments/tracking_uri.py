@@ -1,5 +1,6 @@
 """Tracking addresses: which MLflow store one names, and whether it answers, found out without importing MLflow."""
 
+import http.client
 import os
 import sqlite3
 import urllib.error
@@ -23,7 +24,7 @@ def tracking_uri(given: str | None) -> str:
 
 def answers(uri: str) -> bool:
     """Return whether the store is known to be there; False: only MLflow can tell. Raise UserError if it is not."""
-    scheme = urlsplit(uri).scheme.partition("+")[0]
+    scheme = _scheme(uri)
     if scheme == "sqlite":
         _refuse_bad_database(sqlite_path(uri))
         return True
@@ -34,6 +35,13 @@ def answers(uri: str) -> bool:
         return False
     known = ", ".join(("sqlite", "http", "https", *_DATABASES, "databricks"))
     raise UserError(f"--tracking-uri {shown(uri)}: MLflow stores are addressed by {known}; for example {DEFAULT}")
+
+
+def _scheme(uri: str) -> str:
+    try:
+        return urlsplit(uri).scheme.partition("+")[0]
+    except ValueError as error:
+        raise UserError(f"--tracking-uri {uri}: not an address ({error}); for example {DEFAULT}") from error
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -54,17 +62,21 @@ def _refuse_silent_server(uri: str) -> None:
         urllib.request.urlopen(request, timeout=_PATIENCE_S).close()
     except urllib.error.HTTPError:
         return  # it answers; whether it lets us in is for MLflow to find out
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:  # the last two: of odd ports
         reason = getattr(error, "reason", error)
         raise UserError(
             f"the tracking server {shown(uri)} can't be reached ({reason}): start it, {_WITHOUT}"
         ) from error
 
 
+def _is_too_long(name: str) -> bool:
+    return len(os.fsencode(name)) > 255  # bytes, in any file system's names
+
+
 def _refuse_bad_database(path: Path | None) -> None:
     assert path is not None
-    folder = path if path.is_dir() else path.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    folder = path.parent
+    if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK) or _is_too_long(path.name):
         raise UserError(f"the tracking database {path} can't be written: choose another --tracking-uri, {_WITHOUT}")
     if not path.exists():
         return

@@ -1,6 +1,7 @@
 """Virtual time against real time on this machine: `python -m experiments.validate --help`."""
 
 import csv
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,7 @@ QUANTITIES = {  # fields of a summary: what they are called, and how they are wr
 }
 TOLERANCE = 0.1
 QUICK_EPISODES = 50
+_MOST_EPISODES = 1_000_000
 _PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 _LEGEND = (
     "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. Spread: how much slower than "
@@ -122,10 +124,10 @@ def main(arguments: list[str] | None = None) -> None:
     """Compare, print and write; a user's mistake ends with exit code 2 and one line."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.out.exists() and not options.out.is_dir():
+    if os.path.isfile(options.out):
         parser.error(f"{options.out} is a file: --out needs a directory")
-    if options.episodes < 1:
-        parser.error(f"--episodes must be at least 1, not {options.episodes}")
+    if not 1 <= options.episodes <= _MOST_EPISODES:
+        parser.error(f"--episodes must be at least 1 and at most {_MOST_EPISODES:,}, not {options.episodes}")
     console = rich.console.Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     episodes = min(options.episodes, QUICK_EPISODES) if options.quick else options.episodes
     comparisons = compare_all(episodes, options.quick, console)

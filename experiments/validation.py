@@ -6,21 +6,23 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from a3c_core.config import SECTIONS, RunConfig
+from a3c_core.errors import in_words, near_miss, shown, unknown
 from a3c_core.parts import misfit
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import profile_of
-from experiments.grid import CASE, Cell, Combination, cell_id, combinations, short_names
+from experiments.grid import CASE, Cell, Combination, Grid, cell_id, combinations, short_names
 from experiments.grid_file import GridFile
-from experiments.mistakes import GridError, Mistake, near_miss, unknown
+from experiments.mistakes import GridError, Mistake
 from experiments.settings import Flat, all_names, names_in, nest
 
 _MOST_CELLS = 100_000
-_LONGEST_ID = 200  # characters: file systems allow 255
+_LONGEST_NAME = 200  # bytes of a directory's name: file systems allow 255
+_TOO_LONG = f"is too long for a directory: at most {_LONGEST_NAME} bytes"
+_MOST_DOTS = 9  # in a setting's name, lest settings be nested too deeply to be read
 
 
 def validated_cells(file: GridFile) -> tuple[Cell, ...]:
@@ -31,10 +33,14 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
         raise GridError(file.source, [Mistake(file.place(("axes",)), f"{size:,} cells; {_MOST_CELLS:,} is the most")])
     short = short_names(grid)
     cells, mistakes = [], list(file.mistakes)
+    if _is_too_long(grid.name):
+        mistakes.append(Mistake(file.place(("name",)), f"the study's name {shown(grid.name)} {_TOO_LONG}"))
+    for point in _schedules(grid):
+        _config(file, point, mistakes)
     for point in combinations(grid):
         identity = cell_id(point.chosen, short)
-        if len(identity) > _LONGEST_ID:
-            mistakes.append(Mistake(file.place(("axes",)), f"the id {identity[:40]}… is too long for a directory"))
+        if _is_too_long(identity):
+            mistakes.append(Mistake(file.place(("axes",)), f"the id {shown(identity)} {_TOO_LONG}"))
         config = _config(file, point, mistakes)
         if config is not None:
             cells.append(Cell(identity, point.chosen, config))
@@ -43,7 +49,22 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
+def _schedules(grid: Grid) -> Iterator[Combination]:
+    """Yield every value on the schedule's axes as if workers were dynamic: where they are not, no cell has it."""
+    for name, values in grid.axes.items():
+        if name.startswith("schedule."):
+            yield from (Combination({}, {"workers": "1->2", name: value}) for value in values)
+
+
+def _is_too_long(name: str) -> bool:
+    return len(name.encode(errors="surrogateescape")) > _LONGEST_NAME
+
+
 def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunConfig | None:
+    deep = [name for name in point.settings if name.count(".") > _MOST_DOTS]
+    if deep:
+        mistakes += [Mistake(_place(file, point, name), unknown(name, names_in())) for name in deep]
+        return None
     try:
         config = RunConfig.model_validate_json(json.dumps(nest(point.settings)), strict=True)
     except KeyError as error:
@@ -61,14 +82,10 @@ def _obstacles(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Yield what keeps a valid configuration from running, as (setting, reason)."""
     if (found := misfit(config)) is not None:
         yield found
-    if config.runtime == "simulate":
-        try:
-            profile_of(config)
-        except ValidationError as error:
-            first = error.errors()[0]
-            yield "profile", f"{config.profile}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-        except (ValueError, OSError, yaml.YAMLError) as error:
-            yield "profile", " ".join(str(error).split())
+    try:
+        profile_of(config)
+    except (ValueError, OSError) as error:
+        yield "profile", " ".join(str(error).split())
 
 
 def _workers_mistake(file: GridFile, point: Combination) -> Iterator[Mistake]:
@@ -88,23 +105,14 @@ def _mistake(file: GridFile, point: Combination, details: ErrorDetails) -> Mista
 
 
 def _reason(name: str, details: ErrorDetails, settings: Flat) -> str:
-    kind, message = details["type"], details["msg"]
-    given = details["input"]
+    kind, given = details["type"], details["input"]
     if kind == "extra_forbidden":
         return _unknown_setting(name, settings)
     if name == "workers":
-        return f"{str(given)!r} is not a worker count: write 10, 10->20 or auto"  # as parse_workers has it
-    if kind == "value_error":
-        return message.removeprefix("Value error, ")
+        return f"{shown(str(given))} is not a worker count: write 10, 10->20 or auto"  # as parse_workers has it
     if kind in ("model_type", "model_attributes_type"):
         return f"is a group of settings: {', '.join(names_in(name, settings))}"
-    message = re.sub(r"^Input should be", "must be", message)
-    if kind == "literal_error":
-        allowed = re.findall(r"'([^']*)'", message)
-        meant = near_miss(str(given), allowed)
-        message = f"must be {', '.join(allowed[:-1])} or {allowed[-1]}" if len(allowed) > 1 else f"must be {allowed[0]}"
-        return f"{message}, not {given!r}" + (f"; did you mean {meant}?" if meant else "")
-    return f"{message}, not {given!r}"
+    return in_words(details)
 
 
 def _unknown_setting(name: str, settings: Flat) -> str:
@@ -113,7 +121,8 @@ def _unknown_setting(name: str, settings: Flat) -> str:
     siblings = names_in(group, settings)
     if group in SECTIONS and name in all_names():
         chooser = SECTIONS[group].chooser
-        return f"{chooser} {settings[chooser]} has no such setting; it has {', '.join(siblings) or 'none'}"
+        part = settings.get(chooser, RunConfig.model_fields[chooser].default)
+        return f"{chooser} {part} has no such setting; it has {', '.join(siblings) or 'none'}"
     elsewhere = [full for full in all_names() if full.rpartition(".")[2] == last]
     if elsewhere and not near_miss(last, siblings):
         return f"unknown setting; did you mean {elsewhere[0]}?"

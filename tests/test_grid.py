@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from a3c_core.yaml_text import NotYaml, read_yaml
 from experiments.grid import Grid, cell_id, expand, short_names
 from experiments.grid_file import SHIPPED, find_grid, read_grid, shipped_grids
 from experiments.mistakes import GridError, UserError
 from experiments.overrides import select, with_seeds, with_settings
 from experiments.settings import nest, text_of
 from experiments.validation import validated_cells
-from experiments.yaml_text import NotYaml, read_yaml
 
 HEAD = "name: g\nquestion: Why?\n"
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from a3c_core.algorithms.base import LearnerSettings, Trajectory
+from a3c_core.algorithms.base import LARGEST_FACTOR, LearnerSettings, Trajectory
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.streams import uniform
@@ -17,12 +17,14 @@ class A3CSettings(LearnerSettings):
     """Returns, loss and optimizer."""
 
     gamma: float = Field(0.99, ge=0, le=1)
-    t_max: int | None = Field(None, ge=1, description="n-step returns over chunks of t_max; null: to the episode's end")
+    t_max: int | None = Field(
+        None, ge=1, le=1_000_000, description="n-step returns over chunks of t_max; null: to the episode's end"
+    )
     update_every: Literal["episode", "t_max"] = "episode"
     standardise: bool = Field(True, description="returns to mean 0 and deviation 1 within each episode")
     value_loss: Literal["huber", "squared"] = "huber"
-    value_coefficient: float = Field(1.0, ge=0)
-    entropy_coefficient: float = Field(0.0, ge=0)
+    value_coefficient: float = Field(1.0, ge=0, le=LARGEST_FACTOR)
+    entropy_coefficient: float = Field(0.0, ge=0, le=LARGEST_FACTOR)
 
     @model_validator(mode="after")
     def _consistent(self) -> "A3CSettings":

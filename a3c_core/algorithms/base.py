@@ -11,14 +11,18 @@ from a3c_core.models.base import Heads, Outputs
 from a3c_core.optimizers import OptimizerName
 from a3c_core.section import Section
 
+LARGEST_FACTOR = 1e6  # of losses and steps: float32 holds what comes of it
+
 
 class LearnerSettings(Section):
     """What every algorithm has: how a gradient changes the parameters."""
 
     optimizer: OptimizerName = "adam"
-    learning_rate: float = Field(1e-4, gt=0)
+    learning_rate: float = Field(1e-4, gt=0, le=LARGEST_FACTOR)
     anneal: bool = Field(False, description="learning rate falls linearly to 0 over the run's episodes")
-    clip_norm: float | None = Field(None, gt=0, description="largest global norm of a gradient; null: no limit")
+    clip_norm: float | None = Field(
+        None, gt=0, le=LARGEST_FACTOR, description="largest global norm of a gradient; null: no limit"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
 """The command line of the benchmarks."""
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from a3c_core.command_line import positive_seconds
+from a3c_core.command_line import Parser, new_file, positive_seconds
 
 if TYPE_CHECKING:
     from a3c_core.benchmark.measure import Results
@@ -24,38 +22,37 @@ Each row is measured in the same run, so its last ratio holds on other machines 
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m a3c_core.benchmark",
-        description="Measure how fast the parts are on this machine.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    subcommands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    _add(subcommands, "env", "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed")
-    _add(subcommands, "engine", "steps per second: play, gradient, both, and all with Adam's update, for each engine")
-    _add(subcommands, "runtime", "steps per second of whole runs: runtimes, transports, engines; memory and start-up")
-    _add(
-        subcommands, "frames", "steps per second from frames: acting and learning, by agents per worker and by workers"
-    )
-    return parser
+BENCHMARKS = {
+    "env": "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed",
+    "engine": "steps per second: play, gradient, both, and all with Adam's update, for each engine",
+    "runtime": "steps per second of whole runs: runtimes, transports, engines; memory and start-up",
+    "frames": "steps per second from frames: acting and learning, by agents per worker and by workers",
+}
 
 
-def _add(subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str) -> None:
-    parser = subcommands.add_parser(name, help=summary, description=summary)
+def _parser() -> Parser:
+    listed = "\n".join(f"  {name:8} {summary}" for name, summary in BENCHMARKS.items())
+    examples = f"benchmarks:\n{listed}\n\n{EXAMPLES}"
+    parser = Parser("a3c_core.benchmark", "Measure how fast the parts are on this machine.", examples)
+    parser.add_argument("benchmark", choices=BENCHMARKS, metavar="BENCHMARK", help=", ".join(BENCHMARKS))
     parser.add_argument("--seconds", type=positive_seconds, default=1.0, help="time to spend on each row (default: 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to FILE")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the numbers to FILE")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one benchmark, print its table, and write its JSON file if asked to."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     from a3c_core.benchmark.measure import print_table, write_json
 
     results = _measurement(options.benchmark)(options.seconds)
     print_table(results)
-    if options.json is not None:
-        write_json(results, options.json)
+    try:
+        if options.json is not None:
+            write_json(results, options.json)
+    except OSError as error:
+        parser.error(f"can't write {options.json}: {error.strerror or error}")
 
 
 def _measurement(name: str) -> "Callable[[float], Results]":

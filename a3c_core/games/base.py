@@ -18,9 +18,9 @@ class EnvironmentConfig(Section):
     id: str = Field(FLAPPY_BIRD, description="any Gymnasium environment with discrete actions; own ones: module:Id-v0")
     observation: Literal["report", "raw", "frames"] = Field("report", description="of Flappy Bird and PLE's games")
     reward: Literal["ple", "alive"] = Field("ple", description="of Flappy Bird and PLE's games")
-    max_episode_steps: int = Field(20_000, ge=1, description="env steps after which an episode is truncated")
+    max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
     seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
-    wait_s: float = Field(0.0, ge=0, description="seconds that the game waits per env step, without using a core")
+    wait_s: float = Field(0.0, ge=0, le=3600, description="seconds that the game waits per env step, using no core")
 
 
 class Score(NamedTuple):

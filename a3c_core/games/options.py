@@ -1,10 +1,11 @@
 """What the environments let a user choose, and how they refuse anything else."""
 
-import difflib
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import gymnasium
+
+from a3c_core.errors import near_miss
 
 MAX_EPISODE_STEPS = 20_000
 FLAPPY_ACTIONS = ("nothing", "flap")
@@ -14,8 +15,8 @@ def require_choice(option: str, value: Any, allowed: Collection[Any]) -> None:
     """Refuse a `value` that is not among those `allowed`, naming them and the likeliest one meant."""
     if value in tuple(allowed):
         return
-    close = difflib.get_close_matches(str(value), [name for name in allowed if isinstance(name, str)], n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    meant = near_miss(str(value), (name for name in allowed if isinstance(name, str)))
+    hint = f" Did you mean {meant!r}?" if meant else ""
     raise ValueError(f"unknown {option} {value!r}: it must be one of {', '.join(map(repr, allowed))}.{hint}")
 
 
