@@ -9,7 +9,7 @@ from typing import Any
 
 from a3c_core.errors import shown
 
-_PARTS = ("algorithm", "model", "topology", "environment.id")  # the settings that can name a module
+_PARTS = ("algorithm", "model", "topology", "engine", "environment.id")  # the settings that can name a module
 
 
 def modules_of(settings: Mapping[str, Any]) -> set[str]:

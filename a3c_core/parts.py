@@ -43,7 +43,8 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
     algorithm = make_algorithm(config.algorithm, config.learner)
     if reason := game.why_not():
         limit = engines.why_not(config.engine, game, None, algorithm)
-        return "environment.id", reason if limit is None else f"{limit}; no engine can: {reason}"
+        said = f"{config.engine} can't run this" if limit is None else f"{limit}; no engine can"
+        return "environment.id", f"{said}: {reason}"
     model = _model(config, game, algorithm)
     if reason := model.why_not():
         return "model", reason

@@ -4,12 +4,13 @@ A registry has one row per part, `{name: "package.module:attribute"}`, and impor
 brings a part of his own needs no row: he names it `package.module:attribute`, found from the current directory too.
 """
 
-import difflib
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from a3c_core.errors import near_miss, shown
 
 
 class Registry:
@@ -39,10 +40,9 @@ class Registry:
         raise ValueError(self._unknown(name))
 
     def _unknown(self, name: str) -> str:
-        close = difflib.get_close_matches(name, self._rows, n=1, cutoff=0.7)
-        hint = f"; did you mean {close[0]}?" if close else ""
         known = " or ".join(", ".join(self._rows).rsplit(", ", 1))
-        return f"{self._kind} must be {known}, or your own package.module:attribute, not {name!r}{hint}"
+        hint = _hint(name, self._rows)
+        return f"{self._kind} must be {known}, or your own package.module:attribute, not {shown(name)}{hint}"
 
 
 def is_reference(name: str) -> bool:
@@ -56,9 +56,7 @@ def load(reference: str) -> Any:
     module_name, _, attribute = reference.partition(":")
     module = import_module(module_name)
     if not hasattr(module, attribute):
-        close = difflib.get_close_matches(attribute, vars(module), n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{reference}: {module_name} has no attribute {attribute}{hint}")
+        raise ValueError(f"{module_name} has no attribute {shown(attribute)}{_hint(attribute, vars(module))}")
     return getattr(module, attribute)
 
 
@@ -70,4 +68,9 @@ def import_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a module of others does while it is imported
-        raise ValueError(f"module {name} can't be imported: {type(error).__name__}: {error}") from error
+        raise ValueError(f"module {shown(name)} can't be imported: {type(error).__name__}: {error}") from error
+
+
+def _hint(word: str, allowed: Iterable[str]) -> str:
+    meant = near_miss(word, allowed)
+    return f"; did you mean {meant}?" if meant else ""

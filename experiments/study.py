@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from a3c_core.config import RunConfig
 from a3c_core.files import write_json
+from a3c_core.outsiders import modules_of, refuse_untrusted
 from a3c_core.train import RESULTS_VERSION
 from experiments.grid import Cell, Grid
 from experiments.mistakes import UserError
@@ -61,8 +60,9 @@ class Study:
         """Return the settings in which the disk differs: name -> (there, here)."""
         saved = read_json(self.cell(cell.id) / "config.json") or {}
         try:
+            refuse_untrusted(saved, modules_of(cell.config.model_dump()), cell.id)
             there = of_config(RunConfig.model_validate(saved))  # newer settings get their defaults
-        except ValidationError:
+        except ValueError:
             there = dict(flatten(saved))
         here = of_config(cell.config)
         return {

@@ -121,7 +121,8 @@ def _unknown_setting(name: str, settings: Flat) -> str:
     siblings = names_in(group, settings)
     if group in SECTIONS and name in all_names():
         chooser = SECTIONS[group].chooser
-        return f"{chooser} {settings[chooser]} has no such setting; it has {', '.join(siblings) or 'none'}"
+        part = settings.get(chooser, RunConfig.model_fields[chooser].default)
+        return f"{chooser} {part} has no such setting; it has {', '.join(siblings) or 'none'}"
     elsewhere = [full for full in all_names() if full.rpartition(".")[2] == last]
     if elsewhere and not near_miss(last, siblings):
         return f"unknown setting; did you mean {elsewhere[0]}?"

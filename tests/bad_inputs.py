@@ -108,7 +108,7 @@ def _refused(name: str) -> list[str]:
     section: Any = RunConfig
     *groups, last = name.split(".")
     for group in groups:
-        section = section.model_fields[group].annotation
+        section = type(getattr(section(), group))
     kinds = str(section.model_fields[last].annotation)
     special = {
         "environment.id": ["Pong", "CartPole-v1", "Pendulum-v1", "nowhere:Game-v0", "a:b:c", "'a b'", LONG, "3"],

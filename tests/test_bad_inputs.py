@@ -97,7 +97,7 @@ def test_every_command_has_its_exit_codes_documented(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ["run_sweep.py", *DRY, "--set", "environment.id=CartPole-v1", "--set", "engine=tensorflow"],
+        ["run_sweep.py", *DRY, "--set", "environment.id=Pendulum-v1", "--set", "engine=tensorflow"],
         ["run_sweep.py", "--grid", LONG],
         ["-m", "a3c_core.benchmark", "env", "--json", "."],
         ["-m", "analysis.report", LONG],

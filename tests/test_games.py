@@ -19,7 +19,7 @@ def game_of(**settings):
     return make_game(EnvironmentConfig(**settings))
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1", "FrozenLake-v1", "Taxi-v3", "Blackjack-v1"])
+@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1", "FrozenLake-v1", "Blackjack-v1"])
 def test_a_saved_episode_goes_on_elsewhere(name):
     game = game_of(id=name)
     one, other = game.new_environment(), game.new_environment()
@@ -105,10 +105,10 @@ def test_two_workers_learn_to_balance(runtime):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Pendulum-v1", "only discrete ones"),
+        ("Pendulum-v1", "takes actions from Box"),
         ("CartPol-v1", "CartPole"),
-        ("CartPole-v7", "v7"),
-        ("no_such_module:Game-v0", "module no_such_module can't be imported"),
+        ("CartPole-v7", "knows no environment 'CartPole-v7'; did you mean CartPole-v1?"),
+        ("no_such_module:Game-v0", "module 'no_such_module' can't be imported"),
     ],
 )
 @pytest.mark.parametrize("engine", ["compiled", "tensorflow"])

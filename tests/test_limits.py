@@ -54,7 +54,7 @@ def test_the_limits_themselves_are_possible():
 
 @pytest.mark.parametrize(
     ("environment", "reason"),
-    [("Pendulum-v1", "only discrete ones"), ("CartPol-v1", "CartPole"), ("nowhere:Game-v0", "No module named")],
+    [("Pendulum-v1", "only numbered ones"), ("CartPol-v1", "CartPole"), ("nowhere:Game-v0", "No module named")],
 )
 def test_games_that_no_engine_can_play_are_refused_before_a_run(environment, reason, tmp_path):
     for engine in ("tensorflow", "compiled"):  # or else a user would try the next engine in vain

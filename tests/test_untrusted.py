@@ -77,3 +77,12 @@ def test_a_grid_may_name_a_module(module):
     (module / "g.yaml").write_text(f"name: g\nquestion: Why?\n{base}\n")
     (only,) = validated_cells(read_grid(module / "g.yaml"))
     assert only.config.environment.id == ID
+
+
+@pytest.mark.parametrize("part", ["algorithm", "model", "topology", "engine"])
+def test_parts_in_a_cells_file_import_nothing_either(part, module):
+    (module / "config.json").write_text(json.dumps({part: "own_game:anything"}))
+    said = []
+    assert cell.run_cell(module, "x", said.append) == 1
+    assert "which would be imported" in said[-1]["reason"]
+    assert not imported()

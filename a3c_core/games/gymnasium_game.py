@@ -9,6 +9,7 @@ from gymnasium import spaces as gym_spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from numpy.typing import NDArray
 
+from a3c_core.errors import near_miss, shown
 from a3c_core.games.base import EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment, Replayed
 from a3c_core.registry import import_module
@@ -78,8 +79,13 @@ def _spec(environment_id: str) -> EnvSpec:
         import_module(module)
     try:
         return gymnasium.spec(name)
+    except gymnasium.error.DeprecatedEnv as error:
+        raise ValueError(str(error)) from error
     except (gymnasium.error.Error, ValueError) as error:
-        raise ValueError(" ".join(str(error).split())) from error
+        where = f"the module {module}" if module else "Gymnasium"
+        meant = near_miss(name, gymnasium.registry)
+        hint = f"did you mean {meant}?" if meant else "`module:Name-v0` names one of a module of yours"
+        raise ValueError(f"{where} knows no environment {shown(name)}; {hint}") from error
 
 
 def _make(environment_id: str, **settings: Any) -> gymnasium.Env[Any, Any]:
@@ -96,9 +102,7 @@ def _spaces(environment_id: str) -> Spaces:
     try:
         actions = env.action_space
         if not isinstance(actions, gym_spaces.Discrete) or actions.start != 0:
-            raise ValueError(
-                f"{environment_id} has the actions {actions}: only discrete ones, from 0 on, can be learned"
-            )
+            raise ValueError(f"{environment_id} takes actions from {actions}, and only numbered ones can be learned")
         if not env.observation_space.is_np_flattenable:
             raise ValueError(f"{environment_id} has observations that are no array: {env.observation_space}")
         box = _flat(env).observation_space

@@ -32,6 +32,9 @@ class Model(Protocol):
     onednn: ClassVar[bool]  # whether oneDNN may compute it: convolutions are faster, but sums differ from run to run
 
     @property
+    def observation_shape(self) -> tuple[int, ...]: ...
+
+    @property
     def heads(self) -> Heads: ...
 
     @property

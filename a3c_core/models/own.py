@@ -29,6 +29,10 @@ class OwnModel:
     Settings: ClassVar[type[Section]] = Section  # none: they can stand in the function itself
     onednn: ClassVar[bool] = False
 
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        return Spaces(*self.spaces).observation_shape
+
     def why_not(self) -> str | None:
         return None if callable(load(self.reference)) else f"{self.reference} is no function that builds a model"
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from a3c_core.config import RunConfig
 from a3c_core.files import write_json
+from a3c_core.outsiders import modules_of
 from analysis.data import compact
 from analysis.data.study import DONE, StudyError
 
@@ -170,6 +171,8 @@ def _config(directory: Path, run: "Run") -> dict[str, Any]:
             section = section.setdefault(key, {})
         section[last] = _value(value)
     known = {name: value for name, value in nested.items() if name in RunConfig.model_fields}
+    if modules_of(known):
+        return known  # reading results imports no modules that they name
     try:
         return RunConfig.model_validate(known).model_dump(mode="json")
     except ValueError as error:
