@@ -28,7 +28,7 @@ def exact(function: Callable[..., Any]) -> Any:
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile like `exact`, but for compiled code alone: no wrapper for Python, which takes long for many arrays."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
 
 

@@ -22,43 +22,46 @@ BLOCK_RECORDS = 4096
 QUEUE_ROOM = BLOCK + 2  # an event appends at most two gradients to the last block, and can't spill it
 
 _KINDS = {int: "i8", float: "f8", bool: "?"}
+
+
+def _fields(kind: str, names: str) -> list[tuple[str, str]]:
+    return [(name, kind) for name in names.split()]
+
+
 RECORD = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in EpisodeRecord.__annotations__.items()][1:])
 NUMBERS = np.dtype(
     [
-        *((name, "f8") for name in ("now_s", "crowding", "master_busy_s", "last_arrival_s")),
-        *((name, "i8") for name in ("events", "kind", "workers_on_core", "master_on_core")),  # the timeline
-        *(
-            (name, "i8") for name in ("alive", "next_id", "first", "last", "places", "rows", "empty")
-        ),  # workers; free places, rows
-        *((name, "i8") for name in ("blocked", "blocked_first", "serving", "overloaded")),  # the master's queue
-        *((name, "i8") for name in ("waiting", "head", "head_read", "head_filled", "tail_filled", "spilled")),
-        *((name, "i8") for name in ("version", "episodes_begun", "env_steps", "sent", "queue_peak")),  # the totals
-        *((name, "i8") for name in STATUSES),
-        *((name, "i8") for name in ("episodes", "changed_at", "window_filled", "window_next")),  # the log
-        *((name, "i8") for name in ("records", "staleness")),  # in the blocks that Python will take
+        *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
+        *_fields("i8", "events kind workers_on_core master_on_core"),  # the timeline
+        *_fields("i8", "alive next_id empty places rows"),  # workers, empty mailboxes; free places and rows
+        *_fields("i8", "first last"),  # who still begins within this event
+        *_fields("i8", "serving blocked blocked_first overloaded"),  # the master
+        *_fields("i8", "waiting head head_read head_filled tail_filled spilled"),  # its queue
+        *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
+        *_fields("i8", " ".join(STATUSES)),
+        *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
+        *_fields("i8", "records staleness"),  # in the blocks that Python will take
     ]
 )
 WORKER = np.dtype(
     [
-        *((name, "f8") for name in ("core_s", "started_s", "reward", "loss", "entropy")),
-        *((name, "i8") for name in ("id", "kind", "next_episode", "rollouts", "number", "steps", "waits")),
-        *((name, "i8") for name in ("held", "mail", "empty_place")),  # rows of publications; its place among the empty
-        *((name, "u1") for name in ("in_episode", "retiring", "here")),
+        *_fields("f8", "core_s started_s reward loss entropy"),
+        *_fields("i8", "id kind next_episode rollouts number steps waits"),
+        *_fields("i8", "held mail empty_place"),  # rows of publications, and where it is among those with none in mail
+        *_fields("u1", "in_episode retiring here"),
     ],
     align=True,
 )
 PARCEL = np.dtype(
     [
-        *((name, "f8") for name in ("arrived_s", "started_s", "reward", "loss", "entropy")),
-        *((name, "i8") for name in ("place", "worker", "version_pulled", "queue_length", "number", "score", "steps")),
-        *((name, "u1") for name in ("ends", "truncated")),  # whether it ends an episode, and how
+        *_fields("f8", "arrived_s started_s reward loss entropy"),
+        *_fields("i8", "place worker version_pulled queue_length number score steps"),
+        *_fields("u1", "ends truncated"),  # whether it ends an episode, and how
     ],
     align=True,
 )
-
-
-LISTS = np.dtype([(name, "i8") for name in ("free", "empty", "blocked")])
-ROW = np.dtype([(name, "i8") for name in ("version", "uses", "free")])
+LISTS = np.dtype(_fields("i8", "free empty blocked"))
+ROW = np.dtype(_fields("i8", "version uses free"))
 
 
 class Given(NamedTuple):
@@ -184,5 +187,9 @@ def _list_free(lists: Records, count: int, start: int) -> int:
 
 def _twice(state: State, names: tuple[str, ...]) -> State:
     """Return the state with its arrays called `names` twice as long, and blank where they are new."""
-    blank = {name: np.zeros_like(getattr(state, name)) for name in names}
-    return state._replace(**{name: np.concatenate([getattr(state, name), blank[name]]) for name in names})
+    larger = {}
+    for name in names:
+        array = getattr(state, name)
+        larger[name] = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)  # of the very type; see np.concatenate
+        larger[name][: len(array)] = array
+    return state._replace(**larger)
