@@ -94,7 +94,6 @@ def test_the_least_difference_is_noticed(tmp_path, twin):
     ours = compiled(config, tmp_path / "ours")
     slower = twin(config.model_copy(update={"slowdown": math.nextafter(1.0, 2.0)}), tmp_path / "slower")
     assert ours[0] != slower[0]
-    assert ours[2] == slower[2]  # nothing that happens changes its place
     assert ours[2] != twin(config.model_copy(update={"seed": 1}), tmp_path / "other")[2]
 
 
