@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from a3c_core.records import EpisodeRecord, Status
-from a3c_core.schedules import Measured, ScheduleConfig, Span, target_workers
+from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
 from a3c_core.worker import Episode
 
 
@@ -71,7 +71,7 @@ class EpisodeLog:
         self.episodes = 0  # recorded
         self.window: deque[Moment] = deque(maxlen=schedule.window)  # the last recorded episodes
         self.changed_at = 0  # episodes recorded when the worker count last changed
-        self._span, self._schedule = span, schedule
+        self._rule = rule_of(span, schedule)
         self._on_episode = on_episode
         self._run = run
 
@@ -139,22 +139,32 @@ class EpisodeLog:
 
     def target_workers(self, alive: int, queue_length: int) -> int:
         """Return how many workers the schedule wants now; a change is remembered."""
-        if self._span.start == self._span.end or not self.window:
+        since_change = self.episodes - self.changed_at
+        fixed = self._rule.start == self._rule.end
+        if fixed or not self.window or not may_change(self._rule, alive, since_change):
             return alive
-        full = len(self.window) == self.window.maxlen
         first, last = self.window[0], self.window[-1]
         elapsed_s, busy_s = last.clock_s - first.clock_s, last.master_busy_s - first.master_busy_s
         measured = Measured(
             workers=alive,
-            mean_episode_s=sum(moment.episode_s for moment in self.window) / len(self.window) if full else 0.0,
-            episodes_since_change=self.episodes - self.changed_at,
+            mean_episode_s=self._mean_episode_s(),
+            episodes_since_change=since_change,
             utilisation=min(1.0, busy_s / elapsed_s) if elapsed_s > 0 else 0.0,
             queue_length=queue_length,
         )
-        target = target_workers(self._span, self._schedule, measured)
+        target = wanted(self._rule, measured)
         if target != alive:
             self.changed_at = self.episodes
         return target
+
+    def _mean_episode_s(self) -> float:
+        """Return the mean length of the window's episodes, or 0 before it is full."""
+        if len(self.window) != self.window.maxlen:
+            return 0.0
+        total_s = 0.0
+        for moment in self.window:  # not sum(), which rounds differently from Python 3.12 on
+            total_s += moment.episode_s
+        return total_s / len(self.window)
 
     def save(self) -> dict[str, Any]:
         """Return the log as numbers for JSON."""

@@ -3,12 +3,14 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
+import numba.extending
 
 _PACKAGE = Path(__file__).parent
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _source_digest() -> str:
@@ -31,8 +33,27 @@ def exact(function: Callable[..., Any]) -> Any:
     return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile like `exact`, but for compiled code alone: no wrapper for Python, which takes long for many arrays."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+
+
 def fast(function: Callable[..., Any]) -> Any:
     """Compile the network's arithmetic, where sums may be re-ordered and fused so that they vectorise."""
     return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})(
         function
     )
+
+
+def compilable(function: _Function) -> _Function:
+    """Leave it a Python function that compiled code can call as well: one formula for both."""
+    registered: _Function = numba.extending.register_jitable(error_model="numpy")(function)
+    return registered
+
+
+@exact
+def copy(source, target):
+    """Copy an array into another; a slice's assignment does the same, but takes a second to compile."""
+    for i in range(source.size):
+        target[i] = source[i]

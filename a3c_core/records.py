@@ -68,6 +68,7 @@ class RecordWriter:
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
         self._rows: list[EpisodeRecord] = []
+        self._columns = SCHEMA.empty_table()  # of a runtime that gives whole columns
         self.count = 0
 
     def append(self, record: EpisodeRecord) -> None:
@@ -76,12 +77,22 @@ class RecordWriter:
         if len(self._rows) >= _PART_ROWS:
             self.flush()
 
+    def extend(self, columns: pa.Table) -> None:
+        """Append records that already are columns, cut into the same parts."""
+        self._columns = _concatenate([self._columns, columns])
+        self.count += len(columns)
+        while len(self._columns) >= _PART_ROWS:
+            rest = self._columns.slice(_PART_ROWS)
+            self._columns = self._columns.slice(0, _PART_ROWS)
+            self.flush()
+            self._columns = rest
+
     def flush(self) -> None:
         """Bring all records so far to disk."""
-        if not self._rows:
+        if not self._rows and not len(self._columns):
             return
-        part = _table(self._rows, self._schema)
-        self._rows = []
+        part = _table(self._rows, self._schema) if self._rows else self._columns
+        self._rows, self._columns = [], self._schema.empty_table()
         if self._directory is None:
             self._parts.append(part)
             return
@@ -93,7 +104,8 @@ class RecordWriter:
         assert self._directory is not None
         for path in sorted((self._directory / _PARTS).glob("*.parquet"))[parts:]:
             path.unlink()
-        self._parts_on_disk, self.count, self._rows = parts, count, []
+        self._parts_on_disk, self.count = parts, count
+        self._rows, self._columns = [], SCHEMA.empty_table()
 
     @property
     def parts_on_disk(self) -> int:

@@ -39,8 +39,8 @@ class Runtime(Protocol):
         """Bring up the workers, or go on with those that were restored."""
         ...
 
-    def step(self) -> bool:
-        """Let something happen; return whether the run goes on."""
+    def advance(self, steps: int) -> bool:
+        """Let up to `steps` things happen; return whether the run goes on."""
         ...
 
     def stop(self) -> dict[str, float]:

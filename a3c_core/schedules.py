@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from a3c_core.errors import shown
+from a3c_core.jit import compilable
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
 
 AUTO = "auto"
@@ -88,32 +89,72 @@ def parse_workers(text: str | int, schedule: ScheduleConfig) -> Span:
     return Span(start, end)
 
 
+class Rule(NamedTuple):
+    """A span's rule as numbers, for compiled code too."""
+
+    start: int
+    end: int
+    auto: bool
+    repeated: bool  # what was earned comes on top of those alive, not of those at the start
+    one_at_a_time: bool
+    first_s: float
+    further_s: float
+    spacing: int  # episodes
+    utilisation: float
+
+
+def rule_of(span: Span, schedule: ScheduleConfig) -> Rule:
+    """Return the rule that the settings name."""
+    return Rule(
+        start=span.start,
+        end=span.end,
+        auto=span.auto,
+        repeated=schedule.rule == "repeated",
+        one_at_a_time=schedule.rule == "report",
+        first_s=schedule.first_s,
+        further_s=schedule.further_s or (10.0 if schedule.rule == "report" else 20.0),
+        spacing=_spacing(schedule),
+        utilisation=schedule.auto_utilisation,
+    )
+
+
 def target_workers(span: Span, schedule: ScheduleConfig, measured: Measured) -> int:
     """Return how many workers there should be now."""
-    if span.auto:
-        return _auto_target(span, schedule, measured)
-    if measured.workers >= span.end or measured.episodes_since_change < _spacing(schedule):
+    return wanted(rule_of(span, schedule), measured)
+
+
+@compilable
+def may_change(rule, workers, episodes_since_change):
+    """Return whether there can be another number of workers now; if not, nothing needs to be measured."""
+    if rule.auto:
+        return episodes_since_change >= max(rule.spacing, workers)
+    return workers < rule.end and episodes_since_change >= rule.spacing
+
+
+@compilable
+def wanted(rule, measured):
+    """Return how many workers there should be now."""
+    if not may_change(rule, measured.workers, measured.episodes_since_change):
         return measured.workers
-    further_s = schedule.further_s or (10.0 if schedule.rule == "report" else 20.0)
-    excess = measured.mean_episode_s - schedule.first_s
-    earned = 1 + max(0, math.ceil(excess / further_s) - 1) if excess > 0 else 0
-    if schedule.rule == "repeated":
-        return min(measured.workers + earned, span.end)
-    target = max(measured.workers, min(span.start + earned, span.end))
-    one_at_a_time = schedule.rule == "report"
-    return min(target, measured.workers + 1) if one_at_a_time else target
+    if rule.auto:
+        return _auto_target(rule, measured)
+    excess = measured.mean_episode_s - rule.first_s
+    earned = 1 + max(0, math.ceil(excess / rule.further_s) - 1) if excess > 0 else 0
+    if rule.repeated:
+        return min(measured.workers + earned, rule.end)
+    target = max(measured.workers, min(rule.start + earned, rule.end))
+    return min(target, measured.workers + 1) if rule.one_at_a_time else target
 
 
-def _auto_target(span: Span, schedule: ScheduleConfig, measured: Measured) -> int:
+@compilable
+def _auto_target(rule, measured):
     """Return the count at which the master would be as busy as wished, at most half as many again or half as few."""
-    if measured.episodes_since_change < max(_spacing(schedule), measured.workers):
-        return measured.workers
     overloaded = measured.queue_length > measured.workers
     utilisation = max(measured.utilisation, 0.01)
-    wished = measured.workers * schedule.auto_utilisation / (2.0 if overloaded else utilisation)
+    wished = measured.workers * rule.utilisation / (2.0 if overloaded else utilisation)
     nearest = math.floor(wished) if wished < measured.workers else round(wished)
     bounded = min(max(nearest, measured.workers // 2), measured.workers + max(1, measured.workers // 2))
-    return min(max(bounded, span.start), span.end)
+    return min(max(bounded, rule.start), rule.end)
 
 
 def _spacing(schedule: ScheduleConfig) -> int:

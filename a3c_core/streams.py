@@ -19,14 +19,14 @@ def stream_words(seed: int, *key: int) -> NDArray[np.uint64]:
     """Return uint64 [2, 4]: seeds of two independent streams (game, actions) that belong to `seed` and `key` alone."""
     words = np.empty((2, 4), np.uint64)
     if seed < _ONE_WORD and all(part < _ONE_WORD for part in key) and len(key) <= _MOST_KEYS:
-        _write_words(np.array((seed, 0, 0, 0, *key), np.uint32), words)
+        write_words(np.array((seed, 0, 0, 0, *key), np.uint32), words)
     else:
         words[:] = np.random.SeedSequence(seed, spawn_key=key).generate_state(8, np.uint64).reshape(2, 4)
     return words
 
 
 @exact
-def _write_words(entropy, words):
+def write_words(entropy, words):
     """Write into `words` (uint64 [2, 4]) what NumPy's SeedSequence makes of `entropy` (uint32 [4 or more]).
 
     NumPy's own object takes 40 µs for it, twice as long as an untrained bird's episode. The constants and the order of

@@ -16,6 +16,8 @@ from a3c_core.parts import parts_of
 from a3c_core.records import EpisodeRecord, RecordWriter
 from a3c_core.runtime import Runtime
 from a3c_core.summary import Outcome, RunSummary, summarise
+from a3c_core.virtual.compiled.block import RecordBlock
+from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import CostProfile, load_profile
 
 OnEpisode = Callable[[EpisodeRecord], None]
@@ -72,8 +74,7 @@ class Run:
 
     def advance(self, steps: int) -> bool:
         """Let the runtime take up to `steps` steps; return whether the run goes on."""
-        step = self.runtime.step
-        return all(step() for _ in range(steps))
+        return self.runtime.advance(steps)
 
     def checkpoint(self) -> None:
         """Bring the records and everything else that the run needs to disk."""
@@ -99,19 +100,29 @@ class Run:
 
     def _new_runtime(self, run: str) -> Runtime:
         """Return a runtime that has not started; the real ones are not imported where time is virtual."""
-        parts = self._config, self._profile, self.learner, self._record, run
-        if self._config.is_virtual:
-            from a3c_core.virtual.simulation import Simulation
+        parts = self._config, self._profile, self.learner
+        if not self._config.is_virtual:
+            from a3c_core.real.runtime import RealRuntime
 
-            return Simulation(*parts)
-        from a3c_core.real.runtime import RealRuntime
+            return RealRuntime(*parts, self._record, run)
+        if why_not_compiled_time(self._config) is None:
+            from a3c_core.virtual.compiled.runtime import CompiledSimulation
 
-        return RealRuntime(*parts)
+            return CompiledSimulation(*parts, self._record_block, run)
+        from a3c_core.virtual.simulation import Simulation
+
+        return Simulation(*parts, self._record, run)
 
     def _record(self, record: EpisodeRecord) -> None:
         self._writer.append(record)
         if self._on_episode is not None:
             self._on_episode(record)
+
+    def _record_block(self, block: RecordBlock) -> None:
+        self._writer.extend(block.table())
+        if self._on_episode is not None:
+            for record in block.records():
+                self._on_episode(record)
 
     def _resume(self, directory: Path) -> bool:
         """Go on from the last checkpoint, if there is one; refuse that of a run with other settings."""

@@ -54,11 +54,11 @@ class CompiledEngine(OneAfterAnother):
     def __init__(self, game: Game, model: Model, algorithm: A3C):
         self.model = model
         self._environment = environment = game.config
-        self._steps_at_once = min(
+        self.steps_at_once = min(
             environment.max_episode_steps, algorithm.steps_at_once or environment.max_episode_steps
         )
-        self._buffers = kernels.new_buffers(self._steps_at_once)
-        self._settings = _settings(environment, algorithm.settings)
+        self.buffers = kernels.new_buffers(self.steps_at_once)
+        self.settings = _settings(environment, algorithm.settings)
         self.sample_times = False
         self.play_share = 0.5
         self._rollouts = 0
@@ -87,8 +87,8 @@ class CompiledEngine(OneAfterAnother):
             environment.game,
             environment.stream,
             self._steps_left(environment),
-            self._settings,
-            self._buffers,
+            self.settings,
+            self.buffers,
             gradient,
         )
         truncated = self._advance(environment, steps, died)
@@ -109,13 +109,13 @@ class CompiledEngine(OneAfterAnother):
         return steps, died, float(buffers.rewards[:steps].sum(dtype=np.float64)), loss, entropy
 
     def play(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Trajectory:
-        buffers = self._buffers
+        buffers = self.buffers
         steps, died = kernels.play(
             parameters,
             environment.game,
             environment.stream,
             self._steps_left(environment),
-            self._settings,
+            self.settings,
             buffers,
         )
         return Trajectory(
@@ -130,17 +130,17 @@ class CompiledEngine(OneAfterAnother):
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         steps, gradient = trajectory.env_steps, np.empty_like(parameters)
-        buffers = self._buffers if steps <= self._steps_at_once else kernels.new_buffers(steps)
+        buffers = self.buffers if steps <= self.steps_at_once else kernels.new_buffers(steps)
         buffers.observations[:steps, : flappy.STATE_SIZE] = trajectory.observations
         buffers.actions[:steps] = trajectory.actions
         buffers.rewards[:steps] = trajectory.rewards
         kernels.evaluate(parameters, steps, buffers)
         buffers.values[steps] = trajectory.bootstrap_value
-        loss, entropy = kernels.differentiate(steps, self._settings, buffers, gradient)
+        loss, entropy = kernels.differentiate(steps, self.settings, buffers, gradient)
         return gradient, loss, entropy
 
     def _steps_left(self, environment: CompiledFlappy) -> int:
-        return min(self._steps_at_once, self._environment.max_episode_steps - int(environment.episode_steps[0]))
+        return min(self.steps_at_once, self._environment.max_episode_steps - int(environment.episode_steps[0]))
 
     def _advance(self, environment: CompiledFlappy, steps: int, died: bool) -> bool:
         """Count the steps; return whether the time limit ended the episode."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.jit import exact
+from a3c_core.jit import copy, exact
 from a3c_core.streams import MT_WORDS, next_legacy_word, next_word, stream_words
 
 WIDTH, HEIGHT = 288, 512
@@ -216,6 +216,15 @@ def seed_like_ple(game: NDArray[np.void], seed: int) -> None:
     game["legacy_position"] = legacy["pos"]
     game["bird_speed"] = 0.0
     reset(game[0])
+
+
+@exact
+def share_stream(game, seeded):
+    """Let `game` stand where another stands that was seeded like PLE."""
+    game.legacy = 1
+    copy(seeded.legacy_words, game.legacy_words)
+    game.legacy_position = seeded.legacy_position
+    game.bird_speed = seeded.bird_speed
 
 
 class FlappyBird:

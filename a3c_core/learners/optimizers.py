@@ -47,25 +47,23 @@ class Optimizer:
     ):
         """`anneal_over`: updates after which the learning rate has fallen linearly to 0; None keeps it constant."""
         self.name = name
-        self._rule = _RULES.index(name)
+        self.rule = _RULES.index(name)
         self.slots: NDArray[np.float32] = np.zeros((_SLOTS[name], size), np.float32)
         self.updates = 0  # gradients applied
         self.rejected = 0  # gradients refused because they were not finite
-        self._learning_rate = learning_rate
-        self._anneal_over = anneal_over
-        self._clip_norm = math.inf if clip_norm is None else clip_norm
+        self.initial_rate = learning_rate
+        self.anneal_over = math.inf if anneal_over is None else anneal_over
+        self.clip_norm = math.inf if clip_norm is None else clip_norm
 
     @property
     def learning_rate(self) -> float:
         """The rate that the next update will use."""
-        if self._anneal_over is None:
-            return self._learning_rate
-        return self._learning_rate * max(0.0, 1.0 - self.updates / self._anneal_over)
+        return self.initial_rate * max(0.0, 1.0 - self.updates / self.anneal_over)
 
     def apply(self, parameters: Vector, gradient: Vector) -> UpdateResult:
         """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity."""
         learning_rate = self.learning_rate
-        norm = _update(self._rule, parameters, gradient, self.slots, learning_rate, self._clip_norm, self.updates + 1)
+        norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied
         self.rejected += not applied
@@ -88,7 +86,7 @@ def _without_denormals(average):
 
 
 @exact
-def _update(rule, parameters, gradient, slots, learning_rate, clip_norm, updates):
+def update(rule, parameters, gradient, slots, learning_rate, clip_norm, updates):
     """Update in place and return the gradient's norm before clipping; if that is not finite, change nothing.
 
     One call for all of it: a master that is woken for every gradient makes thousands a second.

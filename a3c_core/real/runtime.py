@@ -153,6 +153,10 @@ class RealRuntime:
             self.settle()
         return True
 
+    def advance(self, steps: int) -> bool:
+        """Take up to `steps` steps; return whether the run goes on."""
+        return all(self.step() for _ in range(steps))
+
     def stop(self) -> dict[str, float]:
         """Dismiss the pool, take the last parameters, and return where the workers' time went, in seconds."""
         if self._opened:

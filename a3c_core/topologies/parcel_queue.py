@@ -2,38 +2,76 @@
 
 import tempfile
 from collections import deque
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a3c_core.models.parameters import Vector
 
-_BLOCK = 256  # gradients per block
+BLOCK = 256  # gradients per block
+
+
+class BlockFile:
+    """Blocks of equal size in a temporary file that has no name, so that nothing is left behind whatever happens."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._waiting: deque[int] = deque()  # places of the blocks in the file, oldest first
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def push(self, block: NDArray[Any]) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="gradients-")  # noqa: SIM115, it lives as long as the queue
+        self._file.seek(self._next * block.nbytes)
+        self._file.write(block.data)
+        self._waiting.append(self._next)
+        self._next += 1
+
+    def pop(self, block: NDArray[Any]) -> None:
+        """Read the oldest block into `block`."""
+        self._read(self._waiting.popleft(), block)
+        if not self._waiting:
+            self._next = 0  # the file's space can be used again
+
+    def read_all(self, block: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """Yield all blocks, oldest first, each read into `block`; they stay in the file."""
+        for place in self._waiting:
+            self._read(place, block)
+            yield block
+
+    def _read(self, place: int, block: NDArray[Any]) -> None:
+        assert self._file is not None
+        self._file.seek(place * block.nbytes)
+        read = self._file.readinto(block.data.cast("B"))  # type: ignore[attr-defined]
+        assert read == block.nbytes
 
 
 class ParcelQueue:
     """Holds (item, gradient) pairs. Only the first and the last block of gradients are in memory.
 
-    An overloaded master leaves tens of thousands of gradients waiting. Full blocks in the middle go to a temporary file
-    that has no name, so that nothing is left behind whatever happens.
+    An overloaded master leaves tens of thousands of gradients waiting. Full blocks in the middle go to a file.
     """
 
     def __init__(self, size: int):
         self._size = size
         self._items: deque[Any] = deque()
-        self._head = np.empty((_BLOCK, size), np.float32)  # being read
-        self._tail = np.empty((_BLOCK, size), np.float32)  # being written
+        self._head = np.empty((BLOCK, size), np.float32)  # being read
+        self._tail = np.empty((BLOCK, size), np.float32)  # being written
         self._read = self._head_filled = self._tail_filled = 0
-        self._spill: IO[bytes] | None = None
-        self._spilled: deque[int] = deque()  # numbers of the blocks in the file, in order
-        self._next_block = 0
+        self._spilled = BlockFile()
 
     def __len__(self) -> int:
         return len(self._items)
 
     def append(self, item: Any, gradient: Vector) -> None:
-        if self._tail_filled == _BLOCK:
-            self._spill_tail()
+        if self._tail_filled == BLOCK:
+            self._spilled.push(self._tail)
+            self._tail_filled = 0
         self._tail[self._tail_filled] = gradient
         self._tail_filled += 1
         self._items.append(item)
@@ -60,8 +98,8 @@ class ParcelQueue:
     def write_gradients(self, file: IO[bytes]) -> None:
         """Write all waiting gradients to `file` as raw float32, oldest first, a block at a time."""
         file.write(self._head[self._read : self._head_filled].tobytes())
-        for number in self._spilled:
-            file.write(self._read_block(number).tobytes())
+        for block in self._spilled.read_all(np.empty_like(self._head)):
+            file.write(block.data)
         file.write(self._tail[: self._tail_filled].tobytes())
 
     def restore(self, items: list[Any], file: IO[bytes]) -> None:
@@ -69,28 +107,11 @@ class ParcelQueue:
         for item in items:
             self.append(item, np.frombuffer(file.read(4 * self._size), np.float32))
 
-    def _spill_tail(self) -> None:
-        if self._spill is None:
-            self._spill = tempfile.TemporaryFile(prefix="gradients-")  # noqa: SIM115, it lives as long as the queue
-        self._spill.seek(self._next_block * self._tail.nbytes)
-        self._spill.write(self._tail.data)
-        self._spilled.append(self._next_block)
-        self._next_block += 1
-        self._tail_filled = 0
-
     def _refill_head(self) -> None:
         self._read = 0
         if self._spilled:
-            self._head[:] = self._read_block(self._spilled.popleft())
-            self._head_filled = _BLOCK
-            if not self._spilled:
-                self._next_block = 0  # the file's space can be used again
+            self._spilled.pop(self._head)
+            self._head_filled = BLOCK
         else:
             self._head, self._tail = self._tail, self._head
             self._head_filled, self._tail_filled = self._tail_filled, 0
-
-    def _read_block(self, number: int) -> np.ndarray:
-        assert self._spill is not None
-        self._spill.seek(number * self._tail.nbytes)
-        block = np.frombuffer(self._spill.read(self._tail.nbytes), np.float32)
-        return block.reshape(_BLOCK, self._size)

@@ -21,6 +21,7 @@ from a3c_core.models.parameters import Vector
 from a3c_core.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
+from a3c_core.virtual import costs
 from a3c_core.worker import Episode, Worker
 
 BEGIN, CORE, PLAYED = "begin", "core", "played"
@@ -99,20 +100,13 @@ class WorkerTopology(Topology):
         slot.gradient = work.gradient
         totals.episodes_begun += work.began
         totals.env_steps += work.env_steps
-        away_s = self._away_s(work.env_steps)
+        away_s = costs.away_s(self.profile, work.env_steps, self.config.environment.wait_s)
         waits, slot.waits = slot.waits + (away_s > 0), 0
         slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits)
         if away_s > 0:
             self.timeline.at(self.timeline.now_s + away_s, worker, CORE)
         else:
             self._work(worker)
-
-    def _away_s(self, env_steps: int) -> float:
-        """Return how long a worker is away from any core: while its game waits, and parameters are under way."""
-        game_s = env_steps * self.config.environment.wait_s
-        if game_s > 0:
-            game_s += self.profile.oversleep_s * self.profile.slowdown
-        return game_s + self.profile.latency_s
 
     def _work(self, worker: int) -> None:
         slot = self.slots[worker]

@@ -9,13 +9,14 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from a3c_core.errors import in_words, shown, unknown
+from a3c_core.jit import compilable
 from a3c_core.section import MOST_SLOWDOWN, Cost, Section
 from a3c_core.streams import stream_words, uniform
 from a3c_core.yaml_text import Document, NotYaml, read_yaml
 
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers
-_JITTER_KEY = 1  # keeps the streams of costs apart from those of play
+JITTER_KEY = 1  # keeps the streams of costs apart from those of play
 
 
 class CostProfile(Section):
@@ -54,14 +55,11 @@ class CostProfile(Section):
 
     def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0) -> float:
         """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
-        play_s = self.reset_s * resets + self.step_s * env_steps
-        gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
-        return self.slowdown * (self.load_s * loads + play_s + gradient_s + self.send_s + self.resume_s * waits)
+        return cycle_s(self, env_steps, resets, loads, waits)
 
     def service_s(self, mailboxes: float = 0.0, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
-        update_s = self.receive_s * gradients + self.update_s + self.read_s
-        return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
+        return service_s(self, mailboxes, idle, gradients)
 
     @property
     def apply_s(self) -> float:
@@ -80,31 +78,80 @@ class CostProfile(Section):
 
     def contention(self, busy: int) -> float:
         """How many times longer everything takes while `busy` processes share the cores."""
-        if busy <= self.cores:
-            return 1.0
-        threads = min(busy, self.cores * self.threads_per_core)
-        crowded = (threads - self.cores) / (self.cores * max(1, self.threads_per_core - 1))
-        return busy / (self.cores * (1.0 + (self.threading_gain - 1.0) * crowded))
+        return contention(self, busy)
 
     def crowding(self, workers: int, master_busy: bool) -> float:
         """How many times longer everything takes for `workers` that want a core, while the master may want one too."""
-        busy = workers + master_busy
-        alike = self.contention(busy)
-        if alike == 1.0 or not (self.master_first and master_busy):
-            return alike
-        return max(1.0, workers / max(busy / alike - 1.0, _LEAST_CORES))
+        return crowding(self, workers, master_busy)
 
     def jittered(self, seconds: float, seed: int, who: int, count: int) -> float:
         """Return `seconds` with this profile's jitter: a pure function of (seed, who, count)."""
         if self.jitter == "none":
             return seconds
-        stream = stream_words(seed, who, count, _JITTER_KEY)[0]
-        exponential = -math.log1p(-uniform(stream))
-        if self.jitter == "exponential":
-            return seconds * exponential
-        variance = math.log1p(self.jitter_deviation**2)
-        normal = math.sqrt(2.0 * exponential) * math.cos(2.0 * math.pi * uniform(stream))  # Box & Muller 1958
-        return seconds * math.exp(math.sqrt(variance) * normal - variance / 2.0)
+        stream = stream_words(seed, who, count, JITTER_KEY)[0]
+        return jittered(seconds, self.jitter == "exponential", self.jitter_variance, stream)
+
+    @property
+    def jitter_variance(self) -> float:
+        """Of the normal distribution whose exponential is the lognormal jitter."""
+        return math.log1p(self.jitter_deviation**2)
+
+
+# The formulas, of a profile or of what compiled virtual time has made of one
+
+
+@compilable
+def cycle_s(costs, env_steps, resets, loads, waits):
+    """Return the seconds of a core that a worker's cycle takes."""
+    play_s = costs.reset_s * resets + costs.step_s * env_steps
+    gradient_s = costs.gradient_call_s + costs.gradient_step_s * env_steps
+    return costs.slowdown * (costs.load_s * loads + play_s + gradient_s + costs.send_s + costs.resume_s * waits)
+
+
+@compilable
+def service_s(costs, mailboxes, idle, gradients):
+    """Return the seconds of a core that one update takes."""
+    update_s = costs.receive_s * gradients + costs.update_s + costs.read_s
+    return costs.slowdown * (costs.wake_s * idle + update_s + mailboxes * costs.publish_s)
+
+
+@compilable
+def contention(costs, busy):
+    """Return how many times longer everything takes while `busy` processes share the cores."""
+    if busy <= costs.cores:
+        return 1.0
+    threads = min(busy, costs.cores * costs.threads_per_core)
+    crowded = (threads - costs.cores) / (costs.cores * max(1, costs.threads_per_core - 1))
+    return busy / (costs.cores * (1.0 + (costs.threading_gain - 1.0) * crowded))
+
+
+@compilable
+def crowding(costs, workers, master_busy):
+    """Return how many times longer everything takes for workers, where the master may go first."""
+    busy = workers + master_busy
+    alike = contention(costs, busy)
+    if alike == 1.0 or not (costs.master_first and master_busy):
+        return alike
+    return max(1.0, workers / max(busy / alike - 1.0, _LEAST_CORES))
+
+
+@compilable
+def away_s(costs, env_steps, wait_s):
+    """Return how long a worker is away from any core: while its game waits, and its numbers are under way."""
+    game_s = env_steps * wait_s
+    if game_s > 0:
+        game_s += costs.oversleep_s * costs.slowdown
+    return game_s + (costs.pull_latency_s + costs.push_latency_s)
+
+
+@compilable
+def jittered(seconds, exponentially, variance, stream):
+    """Return `seconds` stretched by a draw from `stream` (uint64 [4])."""
+    exponential = -math.log1p(-uniform(stream))
+    if exponentially:
+        return seconds * exponential
+    normal = math.sqrt(2.0 * exponential) * math.cos(2.0 * math.pi * uniform(stream))  # Box & Muller 1958
+    return seconds * math.exp(math.sqrt(variance) * normal - variance / 2.0)
 
 
 def load_profile(name: str) -> CostProfile:

@@ -72,6 +72,10 @@ class Simulation:
         self.log.totals.master_busy_s += self._timeline.share_cores()
         return True
 
+    def advance(self, steps: int) -> bool:
+        """Let `steps` events happen, or as many as there are; return whether there were so many."""
+        return all(self.step() for _ in range(steps))
+
     def stop(self) -> dict[str, float]:
         """End the run; in virtual time nothing is left to end, and no worker's real time was counted."""
         return {}

@@ -1,0 +1,174 @@
+"""The `simulate` runtime where all of it can be compiled: `Simulation`'s fast twin."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from a3c_core.config import RunConfig
+from a3c_core.engines.compiled import CompiledEngine
+from a3c_core.episode_log import EpisodeLog
+from a3c_core.learners.gradients import GradientLearner
+from a3c_core.parts import make_engine
+from a3c_core.runtime import Arrays, Saved
+from a3c_core.schedules import rule_of
+from a3c_core.virtual.compiled import master
+from a3c_core.virtual.compiled.block import RecordBlock
+from a3c_core.virtual.compiled.queue_file import QueueFiles
+from a3c_core.virtual.compiled.state import (
+    SAVED,
+    STATUSES,
+    Given,
+    Player,
+    State,
+    blank_arrays,
+    one_record,
+    with_more_places,
+    with_more_rows,
+)
+from a3c_core.virtual.costs import CostProfile
+
+_NO_LIMIT = 1 << 62
+_LOOK_ENV_STEPS = 200_000  # about a tenth of a second
+_FEWEST_EVENTS, _MOST_EVENTS = 64, 4096  # between two looks
+_TOTALS = ("episodes_begun", "env_steps", "sent", "queue_peak", "master_busy_s", "last_arrival_s", *STATUSES)
+
+
+class CompiledSimulation:
+    """One run in virtual time."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        profile: CostProfile,
+        learner: GradientLearner,
+        on_block: Callable[[RecordBlock], None],
+        run: str = "run",
+    ):
+        self.log = EpisodeLog(config.span, config.schedule, lambda record: None, run)
+        self.steps_between_looks = 256
+        self._learner, self._on_block, self._run = learner, on_block, run
+        engine = make_engine(config)
+        assert isinstance(engine, CompiledEngine)
+        self._state = _new_state(config, profile, learner, engine)
+        self._player = Player(engine.settings, engine.buffers)
+        self._files = QueueFiles()
+
+    @property
+    def clock_s(self) -> float:
+        """Virtual seconds since the run began."""
+        return float(self._state.numbers["now_s"][0])
+
+    @property
+    def overloaded(self) -> bool:
+        return bool(self._state.numbers["overloaded"][0])
+
+    def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
+        """Push the first events, unless there are some from a checkpoint."""
+        self.advance(0)
+
+    def advance(self, steps: int) -> bool:
+        """Let `steps` events happen, or as many as there are; return whether there were so many."""
+        self._state.numbers["version"] = self._learner.version
+        left, env_steps, need = steps, self.log.totals.env_steps, None
+        while need != master.NOTHING:
+            done, need = master.advance(self._state, self._player, left)
+            left -= done
+            self._meet(need)
+        self._hand_over()
+        self._choose_looks(steps - left, self.log.totals.env_steps - env_steps)
+        return not left
+
+    def stop(self) -> dict[str, float]:
+        """End the run; in virtual time nothing is left to end, and no worker's real time was counted."""
+        return {}
+
+    def save(self) -> Saved:
+        """Return all that the run needs in order to go on to the same bytes."""
+        arrays = {name: getattr(self._state, name) for name in SAVED}
+        return Saved({"log": self.log.save()}, arrays, self._files.writers(self._state))
+
+    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
+        """Bring a fresh simulation to the state that `save` saw; `folder` holds the streams' files."""
+        self.log.restore(numbers["log"])
+        types = {name: getattr(self._state, name).dtype for name in SAVED}
+        self._state = self._state._replace(**{name: np.array(arrays[name], types[name]) for name in SAVED})
+        self._files.restore(self._state, folder)
+
+    def _meet(self, need: int) -> None:
+        """Do what compiled code can't: files, and memory."""
+        if need == master.RECORDS_TAKEN:
+            self._hand_over()
+        elif need == master.TAIL_SPILLED:
+            self._files.spill(self._state)
+        elif need == master.HEAD_REFILLED:
+            self._files.refill(self._state)
+        elif need == master.MORE_ROWS:
+            self._state = with_more_rows(self._state)
+        elif need == master.MORE_PLACES:
+            self._state = with_more_places(self._state)
+
+    def _hand_over(self) -> None:
+        """Bring the learner's counts, the totals and the records up to date."""
+        numbers, totals, optimizer = self._state.numbers[0], self.log.totals, self._learner.optimizer
+        optimizer.updates = int(numbers["version"])
+        optimizer.rejected += int(numbers["rejected"]) - totals.rejected
+        for name in _TOTALS:
+            setattr(totals, name, numbers[name].item())
+        totals.staleness.update(_counted(self._state.staleness[: numbers["staleness"]]))
+        self.log.episodes = int(numbers["episodes"])
+        rows = self._state.records[: numbers["records"]]
+        numbers["records"] = numbers["staleness"] = 0
+        if len(rows):
+            self._on_block(RecordBlock(self._run, rows))
+
+    def _choose_looks(self, events: int, env_steps: int) -> None:
+        """Choose how many events take about a tenth of a second, going by the last ones."""
+        enough = _LOOK_ENV_STEPS * events // max(env_steps, 1)
+        most = min(2 * self.steps_between_looks, _MOST_EVENTS)
+        self.steps_between_looks = min(max(enough, _FEWEST_EVENTS), most)
+
+
+def _counted(values: np.ndarray) -> dict[int, int]:
+    distinct, counts = np.unique(values, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner, engine: CompiledEngine) -> State:
+    given = _given(config, profile, learner, engine.steps_at_once)
+    costs = {name: float(value) for name, value in profile if not isinstance(value, str)}
+    places = config.span.end + 1
+    rows = places + 2 if given.has_mailboxes else 2
+    state = State(
+        given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),
+        parameters=learner.parameters,
+        averages=learner.optimizer.slots,
+        **blank_arrays(learner.parameters.size, places, rows, config.schedule.window),
+    )
+    state.games[:1] = engine.new_environment().game
+    return state
+
+
+def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, steps_at_once: int) -> Given:
+    environment, exchange, optimizer = config.environment, config.gradients, learner.optimizer
+    return Given(
+        seed=config.seed,
+        episodes_in_all=config.episodes,
+        max_steps=environment.max_episode_steps,
+        steps_at_once=steps_at_once,
+        own_streams=environment.seeding == "episode",
+        wait_s=environment.wait_s,
+        has_mailboxes=exchange.channel == "mailbox",
+        waits_for_apply=exchange.pull == "after_apply",
+        is_bounded=exchange.queue == "bounded",
+        queue_size=_NO_LIMIT if exchange.queue == "unbounded" else exchange.queue_size,
+        overload_limit=exchange.overload_limit or _NO_LIMIT,
+        jitters=profile.jitter != "none",
+        jitters_exponentially=profile.jitter == "exponential",
+        jitter_variance=profile.jitter_variance,
+        update_rule=optimizer.rule,
+        learning_rate=optimizer.initial_rate,
+        anneal_over=float(optimizer.anneal_over),
+        clip_norm=optimizer.clip_norm,
+    )

@@ -1,0 +1,195 @@
+"""All that a run in compiled virtual time holds, as arrays. Place 0 everywhere is the master's, the others workers'."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a3c_core.engines.kernels import Buffers, Settings
+from a3c_core.games.flappy import GAME
+from a3c_core.models.parameters import Vector
+from a3c_core.records import EpisodeRecord
+from a3c_core.topologies.parcel_queue import BLOCK
+
+Records = NDArray[np.void]  # of a structured type
+
+# NumPy's integers, since Numba compiles a function again for every one of Python's that it is called with
+MASTER, NOBODY = np.int64(0), np.int64(-1)
+APPLIED, DROPPED, REJECTED = np.arange(3)
+STATUSES = ("applied", "dropped", "rejected")
+BLOCK_RECORDS = 4096
+QUEUE_ROOM = BLOCK + 2  # an event appends at most two gradients to the last block, and can't spill it
+
+_KINDS = {int: "i8", float: "f8", bool: "?"}
+
+
+def _fields(kind: str, names: str) -> list[tuple[str, str]]:
+    return [(name, kind) for name in names.split()]
+
+
+RECORD = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in EpisodeRecord.__annotations__.items()][1:])
+NUMBERS = np.dtype(
+    [
+        *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
+        *_fields("i8", "events kind workers_on_core master_on_core"),  # the timeline
+        *_fields("i8", "alive next_id empty places rows"),  # workers, empty mailboxes; free places and rows
+        *_fields("i8", "first last"),  # who still begins within this event
+        *_fields("i8", "serving blocked blocked_first overloaded"),  # the master
+        *_fields("i8", "waiting head head_read head_filled tail_filled spilled"),  # its queue
+        *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
+        *_fields("i8", " ".join(STATUSES)),
+        *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
+        *_fields("i8", "records staleness"),  # in the blocks that Python will take
+    ]
+)
+WORKER = np.dtype(
+    [
+        *_fields("f8", "core_s started_s reward loss entropy"),
+        *_fields("i8", "id kind next_episode rollouts number steps waits"),
+        *_fields("i8", "held mail empty_place"),  # rows of publications, and where it is among those with none in mail
+        *_fields("u1", "in_episode retiring here"),
+    ],
+    align=True,
+)
+PARCEL = np.dtype(
+    [
+        *_fields("f8", "arrived_s started_s reward loss entropy"),
+        *_fields("i8", "place worker version_pulled queue_length number score steps"),
+        *_fields("u1", "ends truncated"),  # whether it ends an episode, and how
+    ],
+    align=True,
+)
+LISTS = np.dtype(_fields("i8", "free empty blocked"))
+ROW = np.dtype(_fields("i8", "version uses free"))
+
+
+class Given(NamedTuple):
+    """The settings that do not change during a run, beside the profile's costs and the schedule's rule."""
+
+    seed: int
+    episodes_in_all: int
+    max_steps: int  # of an episode
+    steps_at_once: int  # of a rollout
+    own_streams: bool  # a stream for every episode, or PLE's
+    wait_s: float
+    has_mailboxes: bool
+    waits_for_apply: bool
+    is_bounded: bool  # a full queue makes workers wait
+    queue_size: int  # beyond which gradients wait elsewhere or are dropped
+    overload_limit: int
+    jitters: bool
+    jitters_exponentially: bool
+    jitter_variance: float
+    update_rule: int
+    learning_rate: float
+    anneal_over: float
+    clip_norm: float
+
+
+class Player(NamedTuple):
+    """What the engine needs for a rollout."""
+
+    settings: Settings
+    buffers: Buffers
+
+
+class State(NamedTuple):
+    """W places, R rows of publications, P parameters. Few arrays: each one makes all functions slower to compile."""
+
+    given: Records  # [1], with the fields of Given, of a profile's costs and of a schedule's rule
+    parameters: Vector  # the learner's own [P]
+    averages: NDArray[np.float32]  # the optimizer's own [k, P]
+    entropy: NDArray[np.uint32]  # [7], for seeding streams
+    words: NDArray[np.uint64]  # [2, 4], of seeded streams
+    numbers: Records  # NUMBERS [1]
+    workers: Records  # WORKER [W]
+    times: NDArray[np.float64]  # [W], when each one's event happens
+    heap: NDArray[np.int64]  # [W], places with an event
+    lists: Records  # LISTS [W]: free places, those of workers with an empty mailbox, a ring of those with a full queue
+    games: Records  # GAME [W]; the master's is as a worker's before its first episode
+    streams: NDArray[np.uint64]  # [W, 4], of actions
+    parcels: Records  # PARCEL [W], not yet handed over; the master's is the one it applies
+    gradients: NDArray[np.float32]  # [W, P], the same
+    publications: NDArray[np.float32]  # [R, P], parameters that workers hold or have in their mailbox
+    rows: Records  # ROW [R]: of which version, by how many used; and a list of free ones
+    window: NDArray[np.float64]  # [window, 3], a ring: clock, master's busy seconds, episode's length
+    queue_parcels: Records  # PARCEL [2, QUEUE_ROOM], the queue's first and last block
+    queue_gradients: NDArray[np.float32]  # [2, QUEUE_ROOM, P]
+    records: Records  # RECORD [BLOCK_RECORDS]
+    staleness: NDArray[np.int64]  # [BLOCK_RECORDS], of gradients applied
+
+
+PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams", "parcels", "gradients")
+PER_ROW = ("publications", "rows")
+SAVED = ("numbers", *PER_PLACE, *PER_ROW, "window")
+
+
+def one_record(*parts: Mapping[str, Any]) -> Records:
+    """Return a record [1] with all the parts' numbers, which compiled code reads by their names."""
+    values = {name: value for part in parts for name, value in part.items() if type(value) in _KINDS}
+    return np.array([tuple(values.values())], [(name, _KINDS[type(value)]) for name, value in values.items()])
+
+
+def blank_arrays(size: int, places: int, rows: int, window: int) -> dict[str, NDArray]:
+    """Return all arrays of a state that belong to the run, for `size` parameters; nobody is there yet."""
+    arrays: dict[str, NDArray] = {
+        "entropy": np.zeros(7, np.uint32),
+        "words": np.zeros((2, 4), np.uint64),
+        "numbers": np.zeros(1, NUMBERS),
+        "workers": np.zeros(places, WORKER),
+        "times": np.zeros(places),
+        "heap": np.zeros(places, np.int64),
+        "lists": np.zeros(places, LISTS),
+        "games": np.zeros(places, GAME),
+        "streams": np.zeros((places, 4), np.uint64),
+        "parcels": np.zeros(places, PARCEL),
+        "gradients": np.zeros((places, size), np.float32),
+        "publications": np.zeros((rows, size), np.float32),
+        "rows": np.zeros(rows, ROW),
+        "window": np.zeros((window, 3)),
+        "queue_parcels": np.zeros((2, QUEUE_ROOM), PARCEL),
+        "queue_gradients": np.zeros((2, QUEUE_ROOM, size), np.float32),
+        "records": np.zeros(BLOCK_RECORDS, RECORD),
+        "staleness": np.zeros(BLOCK_RECORDS, np.int64),
+    }
+    numbers = arrays["numbers"][0]
+    arrays["workers"]["id"][MASTER] = numbers["first"] = numbers["last"] = NOBODY
+    numbers["crowding"] = 1.0
+    numbers["places"] = _list_free(arrays["lists"], 0, 1)
+    numbers["rows"] = _list_free(arrays["rows"], 0, 0)
+    return arrays
+
+
+def with_more_places(state: State) -> State:
+    """Return the state with room for twice as many workers."""
+    numbers, larger = state.numbers[0], _twice(state, PER_PLACE)
+    ring = np.roll(state.lists["blocked"], -int(numbers["blocked_first"]))  # it begins at its first place again
+    larger.lists["blocked"][: len(ring)] = ring
+    numbers["blocked_first"] = 0
+    numbers["places"] = _list_free(larger.lists, int(numbers["places"]), len(state.workers))
+    return larger
+
+
+def with_more_rows(state: State) -> State:
+    """Return the state with room for twice as many publications."""
+    larger = _twice(state, PER_ROW)
+    state.numbers["rows"] = _list_free(larger.rows, int(state.numbers["rows"][0]), len(state.rows))
+    return larger
+
+
+def _list_free(lists: Records, count: int, start: int) -> int:
+    """Add all from `start` on to the `count` free ones, to be taken from the list's end; return how many these are."""
+    more = len(lists) - start
+    lists["free"][count : count + more] = np.arange(len(lists) - 1, start - 1, -1)
+    return count + more
+
+
+def _twice(state: State, names: tuple[str, ...]) -> State:
+    """Return the state with its arrays called `names` twice as long, and blank where they are new."""
+    larger = {}
+    for name in names:
+        array = getattr(state, name)
+        larger[name] = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)  # of the very type; see np.concatenate
+        larger[name][: len(array)] = array
+    return state._replace(**larger)

@@ -1,0 +1,242 @@
+"""A worker's cycle, compiled: it pulls, really plays, is done when that is due; and workers come and go.
+
+The twin of a3c_core/topologies/workers.py, and of the mailboxes in master.py.
+"""
+
+from a3c_core.engines import kernels
+from a3c_core.games import flappy
+from a3c_core.jit import copy, inner
+from a3c_core.streams import write_words
+from a3c_core.virtual import costs
+from a3c_core.virtual.compiled import log, timeline
+from a3c_core.virtual.compiled.state import MASTER, NOBODY
+
+
+@inner
+def begin(state, player, place):
+    """Let a worker pull, play, and be done when that is due; or leave, if nothing is left to begin."""
+    numbers, worker = state.numbers[0], state.workers[place]
+    may_begin = not worker.retiring and numbers.episodes_begun < state.given[0].episodes_in_all
+    if not may_begin and not worker.in_episode:
+        _remove(state, place)
+        return
+    loaded = _pull(state, place)
+    began = not worker.in_episode
+    if began:
+        _begin_episode(state, place)
+    steps = _play(state, player, place)
+    away_s = costs.away_s(state.given[0], steps, state.given[0].wait_s)
+    waits = worker.waits + (1 if away_s > 0 else 0)
+    worker.waits = 0
+    worker.core_s = costs.cycle_s(state.given[0], steps, 1 if began else 0, 1 if loaded else 0, waits)
+    if away_s > 0:
+        timeline.at(state, numbers.now_s + away_s, place, timeline.CORE)
+    else:
+        want_core(state, place)
+
+
+@inner
+def want_core(state, place):
+    """Let a worker's work be done when it has had a core for long enough."""
+    worker = state.workers[place]
+    timeline.work(state, worker.core_s, place, timeline.PLAYED, worker.rollouts)
+
+
+@inner
+def _pull(state, place):
+    """Give the worker the parameters it can get now; return whether they are new to it."""
+    parcel, worker = state.parcels[place], state.workers[place]
+    if not state.given[0].has_mailboxes:
+        parcel.version_pulled = state.numbers[0].version
+        return True
+    is_new = worker.mail != NOBODY
+    if is_new:
+        _release(state, worker.held)
+        worker.held = worker.mail
+        worker.mail = NOBODY
+        _enter_empty(state, place)
+    parcel.version_pulled = state.rows[worker.held].version
+    return is_new
+
+
+@inner
+def _begin_episode(state, place):
+    worker, entropy, words = state.workers[place], state.entropy, state.words
+    entropy[0] = state.given[0].seed
+    entropy[4], entropy[5] = worker.id, worker.next_episode
+    write_words(entropy[:6], words)
+    copy(words[1], state.streams[place])
+    game = state.games[place]
+    if state.given[0].own_streams:
+        game.legacy = 0
+        copy(words[0], game.stream)
+    flappy.reset(game)
+    worker.number, worker.in_episode, worker.started_s = worker.next_episode, 1, state.numbers[0].now_s
+    worker.reward, worker.loss, worker.entropy, worker.steps = 0.0, 0.0, 0.0, 0
+    worker.next_episode += 1
+    state.numbers[0].episodes_begun += 1
+
+
+@inner
+def _play(state, player, place):
+    """Play on, a whole episode or a piece of one, with the gradient into the worker's own; return the steps."""
+    given, worker = state.given[0], state.workers[place]
+    parameters = state.publications[worker.held] if given.has_mailboxes else state.parameters
+    steps, died, reward, loss, entropy = kernels.rollout(
+        parameters,
+        state.games[place : place + 1],
+        state.streams[place],
+        min(given.steps_at_once, given.max_steps - worker.steps),
+        player.settings,
+        player.buffers,
+        state.gradients[place],
+    )
+    worker.rollouts += 1
+    worker.reward += reward
+    worker.loss += loss
+    worker.entropy += entropy * steps
+    worker.steps += steps
+    state.numbers[0].env_steps += steps
+    truncated = not died and worker.steps >= given.max_steps
+    worker.in_episode = not (died or truncated)
+    _write_parcel(state, place, truncated)
+    return steps
+
+
+@inner
+def _write_parcel(state, place, truncated):
+    worker, parcel = state.workers[place], state.parcels[place]
+    parcel.place = place
+    parcel.worker = worker.id
+    parcel.ends = not worker.in_episode
+    parcel.number = worker.number
+    parcel.started_s = worker.started_s
+    parcel.score = state.games[place].score
+    parcel.reward = worker.reward
+    parcel.steps = worker.steps
+    parcel.truncated = truncated
+    parcel.loss = worker.loss
+    parcel.entropy = worker.entropy / worker.steps
+
+
+# Mailboxes: rows of publications, each of which any number of workers hold or have waiting
+
+
+@inner
+def publish(state):
+    """Put the newest parameters into all mailboxes that are empty."""
+    numbers = state.numbers[0]
+    if numbers.empty == 0:
+        return
+    row = _new_row(state)
+    state.rows[row].uses = numbers.empty
+    for i in range(numbers.empty):
+        worker = state.workers[state.lists[i].empty]
+        worker.mail, worker.empty_place = row, NOBODY
+    numbers.empty = 0
+
+
+@inner
+def _new_row(state):
+    """Return a row with the newest parameters, which nobody uses yet."""
+    numbers = state.numbers[0]
+    numbers.rows -= 1
+    row = state.rows[numbers.rows].free
+    copy(state.parameters, state.publications[row])
+    state.rows[row].version = numbers.version
+    return row
+
+
+@inner
+def _release(state, row):
+    """Count one user of a row less."""
+    state.rows[row].uses -= 1
+    if state.rows[row].uses == 0:
+        state.rows[state.numbers[0].rows].free = row
+        state.numbers[0].rows += 1
+
+
+@inner
+def _enter_empty(state, place):
+    numbers = state.numbers[0]
+    state.workers[place].empty_place = numbers.empty
+    state.lists[numbers.empty].empty = place
+    numbers.empty += 1
+
+
+@inner
+def _leave_empty(state, place):
+    """Let the last of those whose mailbox is empty take the place of this one."""
+    numbers, worker = state.numbers[0], state.workers[place]
+    numbers.empty -= 1
+    last = state.lists[numbers.empty].empty
+    state.lists[worker.empty_place].empty = last
+    state.workers[last].empty_place = worker.empty_place
+    worker.empty_place = NOBODY
+
+
+# Workers come and go
+
+
+@inner
+def settle(state, parcel, status, staleness, gradient_norm):
+    """Write down what became of a parcel, then let the schedule have its way."""
+    log.enter(state, parcel, status, staleness, gradient_norm)
+    if not parcel.ends:
+        return
+    numbers, profile = state.numbers[0], state.given[0]
+    target = log.target_workers(state)
+    if target > numbers.alive:
+        add(state, target - numbers.alive, numbers.now_s + profile.worker_start_s * profile.slowdown)
+    elif target < numbers.alive:
+        _retire(state, numbers.alive - target)
+
+
+@inner
+def add(state, count, at_s):
+    """Let `count` workers begin at `at_s`, each with the newest parameters in its mailbox, if there are any."""
+    numbers = state.numbers[0]
+    row = _new_row(state) if state.given[0].has_mailboxes else NOBODY
+    for _ in range(count):
+        numbers.places -= 1
+        place = state.lists[numbers.places].free
+        worker = state.workers[place]
+        worker.id, worker.here, worker.retiring, worker.in_episode = numbers.next_id, 1, 0, 0
+        worker.next_episode, worker.rollouts, worker.waits = 0, 0, 0
+        worker.held, worker.mail, worker.empty_place = row, row, NOBODY
+        if row != NOBODY:
+            state.rows[row].uses += 2
+        if not state.given[0].own_streams:
+            flappy.share_stream(state.games[place], state.games[MASTER])
+        numbers.next_id += 1
+        numbers.alive += 1
+        timeline.at(state, at_s, place, timeline.BEGIN)
+
+
+@inner
+def _remove(state, place):
+    numbers, worker = state.numbers[0], state.workers[place]
+    if not worker.retiring:
+        numbers.alive -= 1
+    if state.given[0].has_mailboxes:
+        _release(state, worker.held)
+        if worker.mail != NOBODY:
+            _release(state, worker.mail)
+        if worker.empty_place != NOBODY:
+            _leave_empty(state, place)
+    worker.here = 0
+    state.lists[numbers.places].free = place
+    numbers.places += 1
+
+
+@inner
+def _retire(state, count):
+    """Let the `count` youngest of those that stay be about to leave. Rare, so a look at all workers each is fine."""
+    for _ in range(count):
+        youngest = 0
+        for place in range(1, state.workers.size):
+            worker = state.workers[place]
+            if worker.here and not worker.retiring and worker.id > state.workers[youngest].id:
+                youngest = place
+        state.workers[youngest].retiring = 1
+        state.numbers[0].alive -= 1

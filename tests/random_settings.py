@@ -1,0 +1,79 @@
+"""Random settings for comparing twins: every option of the exchange, the schedule, the game and the learner occurs."""
+
+from typing import Any
+
+import numpy as np
+
+from a3c_core.config import RunConfig
+
+_WORKERS = ("1", "3", "12", "25", "auto", "2->9")
+
+
+def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
+    """Return a small run's settings."""
+
+    def one_of(*values: Any) -> Any:
+        return values[int(rng.integers(len(values)))]
+
+    in_pieces = rng.random() < 0.3
+    return RunConfig.model_validate(
+        {
+            "workers": one_of(*_WORKERS),
+            "episodes": int(rng.integers(1, 400)),
+            "seed": int(rng.integers(1 << 32)),
+            "profile": profile,
+            "slowdown": one_of(None, 0.5),
+            "environment": {
+                "reward": one_of("ple", "alive"),
+                "seeding": one_of("episode", "ple"),
+                "max_episode_steps": one_of(40, 55, 20_000),
+                "wait_s": one_of(0.0, 0.0, 0.002),
+            },
+            "learner": {
+                "t_max": one_of(1, 6, 20) if in_pieces else one_of(None, 10),
+                "update_every": "t_max" if in_pieces else "episode",
+                "standardise": not in_pieces,
+                "value_loss": one_of("huber", "squared"),
+                "entropy_coefficient": one_of(0.0, 0.01),
+                "optimizer": one_of("adam", "rmsprop", "sgd"),
+                "learning_rate": one_of(1e-4, 1e-2),
+                "anneal": one_of(False, True),
+                "clip_norm": one_of(None, 1.0),
+            },
+            "exchange": {
+                "channel": one_of("mailbox", "latest"),
+                "pull": one_of("at_once", "after_apply"),
+                "queue": one_of("unbounded", "bounded", "dropping"),
+                "queue_size": int(rng.integers(1, 5)),
+                "overload_limit": one_of(None, None, 3, 40),
+            },
+            "schedule": {
+                "rule": one_of("report", "slides", "repeated"),
+                "first_s": one_of(0.05, 0.3),
+                "further_s": one_of(0.02, 0.2),
+                "window": one_of(1, 7, 30),
+                "spacing": one_of(0, 5, 40),
+                "auto_min": 2,
+                "auto_max": 14,
+            },
+        }
+    )
+
+
+def random_profile(rng: np.random.Generator) -> dict[str, Any]:
+    """Return the costs of a profile, of which many are 0."""
+    costs = "gradient_step_s gradient_call_s reset_s load_s send_s oversleep_s resume_s wake_s receive_s read_s"
+    further = "publish_s pull_latency_s push_latency_s"
+    some = {name: float(rng.random() * 1e-3 * rng.integers(2)) for name in (*costs.split(), *further.split())}
+    return {
+        **some,
+        "step_s": float(rng.random() * 5e-3),
+        "update_s": float(rng.random() * 2e-2),
+        "worker_start_s": float(rng.random()),
+        "cores": int(rng.choice([2, 5, 1_000_000])),
+        "threads_per_core": int(rng.integers(1, 3)),
+        "threading_gain": 1.3,
+        "master_first": bool(rng.integers(2)),
+        "jitter": str(rng.choice(["none", "lognormal", "exponential"])),
+        "jitter_deviation": float(0.1 + rng.random()),
+    }

@@ -1,0 +1,129 @@
+"""Compiled virtual time: the same bytes as its readable twin, over random settings, and however it is interrupted."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from a3c_core import train as train_module
+from a3c_core.config import RunConfig
+from a3c_core.train import Run, train
+from a3c_core.virtual.compiled.runtime import CompiledSimulation
+from a3c_core.virtual.compiled.support import why_not_compiled_time
+from a3c_core.virtual.simulation import Simulation
+from tests.random_settings import random_config, random_profile
+
+REPORT = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
+AUTO = {"auto_min": 2, "auto_max": 30, "spacing": 10, "window": 5}
+DIRECTED = {
+    "a queue beyond memory's blocks": {"workers": "40", "episodes": 1500, "exchange": REPORT},
+    "gradients that are refused": {"workers": "6", "learner": {"optimizer": "sgd", "learning_rate": 1e38}},
+    "workers that come and go": {"workers": "auto", "episodes": 1500, "schedule": AUTO, "exchange": REPORT},
+    "overloaded at its end": {"workers": "auto", "schedule": AUTO, "exchange": {**REPORT, "overload_limit": 15}},
+    "pieces of episodes": {
+        "exchange": {"pull": "after_apply"},
+        "learner": {"t_max": 7, "update_every": "t_max", "standardise": False},
+    },
+}
+
+
+@pytest.fixture
+def twin(monkeypatch):
+    """Return what runs a configuration in the readable simulation."""
+
+    def run(config, directory, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(train_module, "why_not_compiled_time", lambda config: "its twin is asked for")
+            assert isinstance(Run(config, None).runtime, Simulation)
+            train(config, directory, **options)
+        return outcome(directory)
+
+    return run
+
+
+def compiled(config, directory, **options):
+    assert isinstance(Run(config, None).runtime, CompiledSimulation)
+    train(config, directory, **options)
+    return outcome(directory)
+
+
+def outcome(directory):
+    """Return all that a run left behind but its real time: records, summary, parameters and moving averages."""
+    summary = json.loads((directory / "summary.json").read_bytes())
+    del summary["wall_s"]
+    learner = np.load(max((directory / "checkpoints").iterdir()) / "learner.npz")
+    records = (directory / "episodes.parquet").read_bytes()
+    return records, summary, learner["parameters"].tobytes(), learner["slots"].tobytes()
+
+
+def settings(seed, folder):
+    """Return random settings with random costs."""
+    profile = folder / "profile.yaml"
+    profile.write_text(yaml.safe_dump(random_profile(np.random.default_rng([seed, 1]))))
+    return random_config(np.random.default_rng([seed, 0]), str(profile))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_settings_give_the_same_bytes(seed, tmp_path, twin):
+    config = settings(seed, tmp_path)
+    assert compiled(config, tmp_path / "compiled") == twin(config, tmp_path / "twin")
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_chosen_settings_give_the_same_bytes(name, tmp_path, twin):
+    config = RunConfig.model_validate({"workers": "5", "episodes": 300, **DIRECTED[name]})
+    assert compiled(config, tmp_path / "compiled") == twin(config, tmp_path / "twin")
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_interrupted_anywhere_it_ends_in_the_same_bytes(seed, tmp_path, twin):
+    config, rng = settings(seed, tmp_path), np.random.default_rng(seed)
+    for events in rng.integers(0, 300, size=3).tolist():
+        run = Run(config, tmp_path / "cut")
+        run.runtime.start(lambda: False)
+        run.advance(events)
+        run.checkpoint()
+        run.advance(int(rng.integers(0, 50)))  # lost: it comes after the checkpoint
+    assert compiled(config, tmp_path / "cut") == twin(config, tmp_path / "twin")
+
+
+def test_the_least_difference_is_noticed(tmp_path, twin):
+    config = RunConfig(workers="5", episodes=300, slowdown=1.0)
+    ours = compiled(config, tmp_path / "ours")
+    slower = twin(config.model_copy(update={"slowdown": math.nextafter(1.0, 2.0)}), tmp_path / "slower")
+    assert ours[0] != slower[0]
+    assert ours[2] != twin(config.model_copy(update={"seed": 1}), tmp_path / "other")[2]
+
+
+def test_every_record_is_told_of_in_order(tmp_path, twin):
+    config, told = RunConfig(workers="7", episodes=5000), {}
+    for name, run in {"compiled": compiled, "twin": twin}.items():
+        told[name] = []
+        run(config, tmp_path / name, on_episode=told[name].append, run="a run")
+    assert list(map(repr, told["compiled"])) == list(map(repr, told["twin"]))
+    assert [record.episode for record in told["compiled"]] == list(range(5000))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"engine": "tensorflow"}, "engine tensorflow"),
+        ({"engine": "report"}, "engine report"),
+        ({"topology": "hogwild"}, "topology hogwild"),
+        ({"agents_per_worker": 2}, "agents"),
+        ({"seed": 1 << 32}, "32 bits"),
+        ({"environment": {"observation": "raw"}}, "observation"),
+    ],
+)
+def test_what_is_not_compiled_says_why(change, reason):
+    assert why_not_compiled_time(RunConfig()) is None
+    assert reason in why_not_compiled_time(RunConfig.model_validate(change))
+
+
+@pytest.mark.parametrize("change", [{"topology": "hogwild"}, {"agents_per_worker": 2}, {"seed": 1 << 40}])
+def test_what_is_not_compiled_runs_in_the_twin(change):
+    config = RunConfig.model_validate({"workers": "3", "episodes": 30, **change})
+    assert isinstance(Run(config, None).runtime, Simulation)
+    assert train(config).episodes == 30
