@@ -19,7 +19,7 @@ from a3c_core.games import score_of
 from a3c_core.learning_curve import WINDOW, draw_curve
 from a3c_core.parts import misfit
 from a3c_core.real.ray_cluster import NoCluster
-from a3c_core.real.runtime import RunFailed
+from a3c_core.real.roster import RunFailed
 from a3c_core.records import EpisodeRecord, read_records
 from a3c_core.summary import RunSummary
 from a3c_core.train import RunMismatch, profile_of, train

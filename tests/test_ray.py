@@ -14,7 +14,7 @@ from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.real.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
-from a3c_core.real.runtime import RunFailed
+from a3c_core.real.roster import RunFailed
 from a3c_core.records import read_records
 from a3c_core.schedules import ScheduleConfig
 from a3c_core.train import train
@@ -112,7 +112,7 @@ def test_schedules_add_and_remove_actors(cluster):
 
     def shrink(run, record):
         if record.episode == 100:
-            run.runtime._change_workers(run.runtime.alive, 1)
+            run.runtime.roster.change(1)
 
     summary, records = collect(RunConfig(workers="3", episodes=300, runtime="ray"), None, shrink)
     assert_each_once(summary, records, 300)

@@ -1,4 +1,4 @@
-"""The master's end of the workers' lines: what has arrived and from whom, and the way back, without polling."""
+"""The master's end of the workers' channels: what has arrived and from whom, and the way back, without polling."""
 
 import time
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.base import Learner
 from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Pool
 from a3c_core.real.shared_memory import (
@@ -103,12 +103,12 @@ class Inbox:
         The gradient stays valid until `accept`.
         """
         if self._transport != "queue":
-            slot = self._taken.item(slot) % RING_SIZE
-            place = slot * RING_SIZE + slot
+            turn = self._taken.item(slot) % RING_SIZE  # in the slot's ring
+            place = slot * RING_SIZE + turn
             message = Message._make(self._messages.item(place))
             first = place * self._agents
             described = map(self._episodes.item, range(first, first + message.episodes))
-            return message, tuple(map(Episode._make, described)), self._arrays.gradients[slot, slot]
+            return message, tuple(map(Episode._make, described)), self._arrays.gradients[slot, turn]
         connection = self._pool.members[slot].gradients
         assert connection is not None
         try:
@@ -135,7 +135,7 @@ class Inbox:
             self._served[slot] += 1
             self.wake(slot, SERVED)
 
-    def publish(self, master: GradientLearner) -> None:
+    def publish(self, master: Learner) -> None:
         """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
         if self._transport != "queue":
             self._arrays.publish(master.version, master.parameters)
@@ -143,7 +143,7 @@ class Inbox:
         for slot in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
             self.post(slot, master)
 
-    def post(self, slot: int, master: GradientLearner) -> None:
+    def post(self, slot: int, master: Learner) -> None:
         """Put the master's parameters into the mailbox of `slot`, if it has one."""
         if self._transport == "queue" and slot in self._pool.members:
             self._arrays.put_mail(slot, master.version, master.parameters)

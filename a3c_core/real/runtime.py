@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
-from a3c_core.real.grants import Grants
+from a3c_core.real.arrivals import Arrival, Dealt
 from a3c_core.real.inbox import Inbox
-from a3c_core.real.pool import LocalPool, Loss, Pool
-from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, SLOT, Layout, Message, SharedBlock
+from a3c_core.real.pool import LocalPool, Pool
+from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
+from a3c_core.real.shared_memory import Layout, Message, SharedBlock
 from a3c_core.records import EpisodeRecord, Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
@@ -28,36 +29,9 @@ from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
-TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
 _LOOK_S = 0.1  # between two looks at the pool
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
 _ENVELOPE = 512  # bytes of a pickled model beside its numbers
-
-
-class Arrival(NamedTuple):
-    """A message that was taken over, and what it found."""
-
-    slot: int
-    message: Message
-    episodes: tuple[Episode, ...]
-    queue_length: int
-
-
-class Dealt(NamedTuple):
-    """What became of an arrival, still to be written up."""
-
-    arrival: Arrival
-    status: Status
-    clock_s: float
-    busy_s: float  # that the master had worked by then
-    alive: int
-    version: int
-    staleness: int
-    gradient_norm: float
-
-
-class RunFailed(Exception):
-    """More workers were lost than the run may replace; the message says why."""
 
 
 class RealRuntime:
@@ -79,7 +53,6 @@ class RealRuntime:
         self.elapsed_s = 0.0  # before this process took the run over
         slots = config.span.end
         self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
-        self._generations = [0] * slots  # workers lost or dismissed so far, by slot
         self._topology = TOPOLOGIES.get(config.topology)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
@@ -89,8 +62,6 @@ class RealRuntime:
         self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, averages, mail_bytes))
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
-        self._grants = Grants(self._slots, config.agents_per_worker)
-        self._leaving: set[int] = set()  # slots whose workers were told to go
         self._queue = ParcelQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
         self._opened = False
@@ -114,19 +85,19 @@ class RealRuntime:
         """Publish the parameters and spawn the first workers; the clock starts when all of them are up."""
         self.open(self._new_pool())
         workers = self.config.span.start
-        for slot in range(workers):
-            self._spawn(slot)
-        while self._slots["ready"].sum() < workers and not is_asked_to_stop():
+        self.roster.change(workers)
+        while self.roster.up < workers and not is_asked_to_stop():
             self.inbox.sleep(_LOOK_S)
             self._replace_lost()
         self.inbox.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
-        self._grant()
+        self.roster.grant_all()
 
     def open(self, pool: Pool) -> None:
         """Make ready for gradients that `pool` will send."""
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
-        self._grants.open(self.recorded, self.config.episodes - self.log.episodes)
+        self.roster = Roster(self.config, self._slots, pool, self.inbox, self.master)
+        self.roster.grants.open(self.recorded, self.config.episodes - self.log.episodes)
         self._busy_s = self.log.totals.master_busy_s
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
@@ -149,7 +120,7 @@ class RealRuntime:
         if time.monotonic() - self._looked_s > _LOOK_S:
             self._looked_s = time.monotonic()
             self._replace_lost()
-            self._grant()
+            self.roster.grant_all()
             self.settle()
         return True
 
@@ -208,7 +179,7 @@ class RealRuntime:
         if received is None:
             totals.lost += 1
             totals.sent += 1
-        elif received[0].generation == self._generations[slot]:
+        elif self.roster.is_current(slot, received[0].generation):
             self._take_over(slot, *received)
             totals.sent += 1
         self.inbox.accept(slot)
@@ -216,8 +187,8 @@ class RealRuntime:
     def _take_over(self, slot: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
         self.pool.members[slot].heard_s = message.finished_s
         for _ in episodes:
-            self._grants.end_one(slot)
-            self._grant_one(slot)
+            self.roster.grants.end_one(slot)
+            self.roster.grant_next(slot)
         queue, exchange = self._queue, self.config.gradients
         arrival = Arrival(slot, message, episodes, len(queue))
         if self._hogwild:
@@ -248,7 +219,7 @@ class RealRuntime:
             self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
-        if self._waits_for_apply and arrival.message.generation == self._generations[arrival.slot]:
+        if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
             self.inbox.mark_served(arrival.slot)
 
     # Records and schedule
@@ -264,7 +235,7 @@ class RealRuntime:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
         self._dealt.append(
-            Dealt(arrival, status, self.clock_s, self._busy_s, self.alive, version, staleness, gradient_norm)
+            Dealt(arrival, status, self.clock_s, self._busy_s, self.roster.alive, version, staleness, gradient_norm)
         )
         if len(self._dealt) >= _WRITE_UP:
             self.settle()
@@ -292,8 +263,9 @@ class RealRuntime:
         )
         if episodes:
             self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
-            alive = self.alive
-            self._change_workers(alive, self.log.target_workers(alive, len(self._queue)))
+            alive = self.roster.alive
+            if (target := self.log.target_workers(alive, len(self._queue))) != alive:
+                self.roster.change(target)
 
     # Pool
 
@@ -304,70 +276,14 @@ class RealRuntime:
 
         return RayPool(self.config, self._arrays)
 
-    @property
-    def alive(self) -> int:
-        """Workers at work, those on their way out left aside."""
-        return len(self.pool.members) - len(self._leaving)
-
-    def _change_workers(self, alive: int, target: int) -> None:
-        if target == alive:
-            return
-        if target > alive:
-            free = [slot for slot in range(len(self._slots)) if slot not in self.pool.members]
-            for slot in free[: target - alive]:
-                self._spawn(slot)
-        for slot in sorted(self.pool.members.keys() - self._leaving)[target:]:
-            self._leaving.add(slot)
-            self._slots["stop"][slot] = AFTER_THIS_EPISODE
-            self.pool.wake(slot)
-
-    def _spawn(self, slot: int) -> None:
-        self._grants.show(slot)
-        self.pool.spawn(slot, self._grants.granted[slot])
-        self.inbox.post(slot, self.master)
-
-    def _grant_one(self, slot: int) -> bool:
-        """Let a worker begin one more episode, unless it leaves or has enough; return whether."""
-        if slot in self._leaving or not self._grants.grant(slot):
-            return False
-        self.inbox.wake(slot, GRANTED)
-        return True
-
-    def _grant(self) -> None:
-        """Grant in advance to all who are up: to new ones, and what lost or dismissed workers have left undone."""
-        slots = [slot for slot in self.pool.members if self._slots["ready"][slot]]
-        while slots := [slot for slot in slots if self._grant_one(slot)]:
-            pass
-
     def _replace_lost(self) -> None:
-        for slot, member in self.pool.members.items():
-            if self._slots["ready"][slot] and self._grants.is_idle(slot):
-                member.heard_s = time.monotonic()  # who has nothing to play is not stuck
-        for loss in self.pool.lost():
-            slot = loss.slot
-            while self.inbox.holds(slot):  # what it had handed over is not lost
-                self._accept(slot)
-            self.pool.remove(slot)
-            self._vacate(slot)
-            if slot in self._leaving:
-                self._leaving.discard(slot)
-            else:
-                self._count_loss(loss)
-                self._spawn(slot)
-
-    def _vacate(self, slot: int) -> None:
-        """Make a slot ready for another worker. Should the last one live all the same, nobody listens to it."""
-        self._generations[slot] += 1
-        self._slots["generation"][slot] = self._generations[slot]
-        for name in set(SLOT.names or ()) - {"generation", "updates", *TIME_SPLIT}:
-            self._slots[name][slot] = 0
-        self.inbox.clear(slot, self._generations[slot])
-        self._grants.take_back(slot)
-
-    def _count_loss(self, loss: Loss) -> None:
-        totals, restarts = self.log.totals, self.config.restarts
-        totals.crashes += 1
-        if loss.hopeless:
-            raise RunFailed(f"worker {loss.slot} can't start: {loss.reason}")
-        if totals.crashes > restarts:
-            raise RunFailed(f"worker {loss.slot}: {loss.reason} (lost worker {totals.crashes}, {restarts} allowed)")
+        for loss in self.roster.lost():
+            while self.inbox.holds(loss.slot):  # what it had handed over is not lost
+                self._accept(loss.slot)
+            if not self.roster.replace(loss):
+                continue
+            totals, restarts = self.log.totals, self.config.restarts
+            totals.crashes += 1
+            if totals.crashes > restarts:
+                raise RunFailed(f"worker {loss.slot}: {loss.reason} (lost worker {totals.crashes}, {restarts} allowed)")
+            self.roster.spawn(loss.slot)
