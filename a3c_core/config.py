@@ -83,6 +83,9 @@ class RunConfig(Section):
     gpus: tuple[int, ...] = Field((), description="GPUs that workers use in turn; empty: none")
     restarts: int = Field(100, ge=0, description="lost workers that are replaced before the run is given up")
     worker_limit_s: float = Field(600.0, gt=0, description="a worker that delivers nothing for so long is replaced")
+    start_limit_s: float = Field(
+        600.0, gt=0, description="a worker that is not up so long after it was started, or another came up, is replaced"
+    )
     checkpoint_s: float = Field(60.0, gt=0, description="real seconds between checkpoints")
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: LearnerConfig = LearnerConfig()

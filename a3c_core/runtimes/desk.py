@@ -9,7 +9,15 @@ from a3c_core.config import RunConfig
 from a3c_core.master import Master
 from a3c_core.parameters import Vector
 from a3c_core.runtimes.crew import Crew
-from a3c_core.runtimes.shared_memory import ACCEPTED, MAILED, RING_SLOTS, SERVED, Message, SharedArrays
+from a3c_core.runtimes.shared_memory import (
+    ACCEPTED,
+    MAILED,
+    RING_SLOTS,
+    SERVED,
+    Message,
+    SharedArrays,
+    first_count,
+)
 from a3c_core.worker import Episode
 
 
@@ -31,9 +39,11 @@ class Desk:
         self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
         self._awake_since_s = time.monotonic()
 
-    def clear(self, lane: int) -> None:
-        """Begin anew in `lane`, which has a new worker."""
-        self._taken[lane] = 0
+    def clear(self, lane: int, generation: int) -> None:
+        """Begin anew in `lane`, which is to have a new worker."""
+        counts = (self._sent, self._accepted, self._served, self._mail_sent, self._mail_taken, self._taken)
+        for count in counts:
+            count[lane] = first_count(generation)
 
     # Waiting
 
@@ -82,7 +92,8 @@ class Desk:
         """Return lanes that hold messages, longest waiting first; those in pipes can't be seen, and take turns."""
         if pending.size > 1:
             taken = self._taken[pending]
-            waiting_since = taken if self._transport == "queue" else self._finished_s[pending, taken % RING_SLOTS]
+            in_pipes = self._transport == "queue"
+            waiting_since = taken % first_count(1) if in_pipes else self._finished_s[pending, taken % RING_SLOTS]
             pending = pending[waiting_since.argsort(kind="stable")]
         return pending.tolist()
 

@@ -52,6 +52,11 @@ class Totals:
         """Gradients that the master has dealt with."""
         return self.applied + self.rejected
 
+    @property
+    def outcomes(self) -> int:
+        """Gradients of which it is known what became of them."""
+        return self.served + self.dropped + self.lost
+
     def count(self, status: Status, staleness: int) -> None:
         """Count one gradient by what became of it."""
         setattr(self, status, getattr(self, status) + 1)

@@ -27,6 +27,7 @@ from a3c_core.runtimes.shared_memory import (
     SERVED,
     Message,
     SharedArrays,
+    first_count,
 )
 from a3c_core.worker import Episode, Work
 
@@ -41,12 +42,15 @@ class Stopped(Exception):
 class SharedLine:
     """Parameters from the latest buffer, gradients into a ring of shared slots."""
 
-    def __init__(self, config: RunConfig, lane: int, arrays: SharedArrays, doorbell: int, wake: int):
+    def __init__(
+        self, config: RunConfig, lane: int, arrays: SharedArrays, doorbell: int, wake: int, generation: int = 0
+    ):
         """`doorbell`: descriptor whose other end wakes the master; `wake`: one whose other end the master writes to."""
         self._arrays = arrays
         self._desk = arrays.desk[0]
         self._lane = arrays.lanes[lane]
-        self._lane_number = lane
+        self._lane_number, self._generation = lane, generation
+        self._sent = first_count(generation)
         self._doorbell, self._wake = doorbell, wake
         self._poll = select.poll()
         self._poll.register(wake, select.POLLIN)
@@ -55,7 +59,7 @@ class SharedLine:
         self._until_applied = exchange.pull == "after_apply"
         self._until_accepted = exchange.queue == "bounded"
 
-    def announce(self) -> None:
+    def come_up(self) -> None:
         """Say that this worker is up."""
         self._lane["ready"] = 1
         self._ring()
@@ -79,26 +83,33 @@ class SharedLine:
     def deliver(self, work: Work, version: int) -> None:
         """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
         lane = self._lane
-        self._wait(ACCEPTED, lambda: lane["sent"] - lane["accepted"] < RING_SLOTS)
-        self._hand_over(Message(version, work.env_steps, time.monotonic(), len(work.episodes)), work)
+        self._wait(ACCEPTED, lambda: self._sent - lane["accepted"] < RING_SLOTS)
+        if self._is_unwanted():
+            raise Stopped
+        now_s = time.monotonic()
+        self._hand_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
         if self._until_applied:
-            self._wait(SERVED, lambda: lane["served"] == lane["sent"])
+            self._wait(SERVED, lambda: lane["served"] == self._sent)
         elif self._until_accepted and self._desk["room"] <= 0:
-            self._wait(ACCEPTED, lambda: lane["accepted"] == lane["sent"])
+            self._wait(ACCEPTED, lambda: lane["accepted"] == self._sent)
 
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
     def _hand_over(self, message: Message, work: Work) -> None:
-        self._arrays.gradients[self._lane_number, int(self._lane["sent"]) % RING_SLOTS] = work.gradient
+        self._arrays.gradients[self._lane_number, self._sent % RING_SLOTS] = work.gradient
         self._put(message, work.episodes)
 
     def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:
-        place = self._lane_number, int(self._lane["sent"]) % RING_SLOTS
+        place = self._lane_number, self._sent % RING_SLOTS
         self._arrays.messages[place] = message
         for number, episode in enumerate(episodes):
             self._arrays.episodes[(*place, number)] = episode
-        self._lane["sent"] += 1  # last: only now is the slot the master's
+        self._announce()  # last: only now is the slot the master's
+
+    def _announce(self) -> None:
+        self._sent += 1
+        self._lane["sent"] = self._sent
         self._ring()
 
     def _ring(self) -> None:
@@ -113,7 +124,7 @@ class SharedLine:
             return
         began = time.monotonic()
         lane = self._lane
-        while lane["stop"] != AT_ONCE:
+        while not self._is_unwanted():
             lane["waiting"] = occasion  # the master clears it when it wakes us, so that it does so once
             if condition():
                 break
@@ -121,8 +132,13 @@ class SharedLine:
                 os.read(self._wake, 4096)
         lane["waiting"] = 0
         lane["wait_s"] += time.monotonic() - began
-        if lane["stop"] == AT_ONCE:
+        if self._is_unwanted():
             raise Stopped
+
+    def _is_unwanted(self) -> bool:
+        """Return whether nobody takes anything from this worker any more: the run is over, or another has its lane."""
+        lane = self._lane
+        return lane["stop"] == AT_ONCE or lane["generation"] != self._generation
 
 
 class QueueLine(SharedLine):
@@ -132,15 +148,17 @@ class QueueLine(SharedLine):
         super().__init__(*line)
         self._gradients = gradients
         self._version = -1
+        self._mail_taken = first_count(self._generation)
 
     def _take_parameters(self) -> int:
         lane = self._lane
         if self._version < 0:
             # the first model; later ones are not waited for
-            self._wait(MAILED, lambda: lane["mail_sent"] > lane["mail_taken"])
-        if lane["mail_sent"] > lane["mail_taken"]:
+            self._wait(MAILED, lambda: lane["mail_sent"] > self._mail_taken)
+        if lane["mail_sent"] > self._mail_taken:
             self._version, self._parameters = self._arrays.take_mail(self._lane_number)
-            lane["mail_taken"] += 1  # last: only now is the slot the master's
+            self._mail_taken += 1
+            lane["mail_taken"] = self._mail_taken  # last: only now is the slot the master's
         return self._version
 
     def _hand_over(self, message: Message, work: Work) -> None:
@@ -151,10 +169,6 @@ class QueueLine(SharedLine):
         else:
             self._announce()  # first: it only fits through the pipe while the master reads
             self._gradients.send(letter)
-
-    def _announce(self) -> None:
-        self._lane["sent"] += 1
-        self._ring()
 
 
 class HogwildLine(SharedLine):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from a3c_core.config import RunConfig
 from a3c_core.parameters import Vector
 from a3c_core.ray_cluster import NoCluster, connected
+from a3c_core.runtimes.crew import Loss
 from a3c_core.runtimes.shared_memory import ACCEPTED, GRANTED, RING_SLOTS, SERVED, Message, SharedArrays
 from a3c_core.tf import limit_gpus
 from a3c_core.worker import Work
@@ -78,6 +79,7 @@ class Hand:
     in_episode: bool = False
     called: tuple[float, int] | None = None  # when, and with which version, while a call is under way
     ended: str | None = None  # why
+    hopeless: bool = False  # its constructor raised, as another's would
 
 
 class RayCrew:
@@ -90,6 +92,8 @@ class RayCrew:
         self.hands: dict[int, Hand] = {}
         self._inbox: queue.SimpleQueue[tuple[Hand, Any, float]] = queue.SimpleQueue()
         self._version, self._stored = -1, None  # what the object store holds
+        self._came_up_s = 0.0  # when an actor last did
+        self._all_came_up = False
         self._connection = ExitStack()
         workers = config.span.end
         self._ray = self._connection.enter_context(connected(workers))
@@ -133,13 +137,25 @@ class RayCrew:
             version, parameters = self._latest()
             self._expect(hand, hand.actor.work.remote(parameters, granted, time.monotonic()), version)
 
-    def lost(self) -> Iterator[tuple[int, str]]:
-        limit_s = self._config.worker_limit_s
+    def lost(self) -> Iterator[Loss]:
         for lane, hand in list(self.hands.items()):
-            if hand.ended is not None:
-                yield lane, hand.ended
-            elif self._lanes["ready"][lane] and hand.called and time.monotonic() - hand.called[0] > limit_s:
-                yield lane, f"delivered nothing for {limit_s:g} s"
+            reason = hand.ended or self._overdue(hand)
+            if reason is not None:
+                yield Loss(lane, reason, hand.hopeless)
+
+    def _overdue(self, hand: Hand) -> str | None:
+        """Return what a worker that seems to be stuck has failed to do."""
+        if hand.called is None:
+            return None
+        silent_s = time.monotonic() - hand.called[0]
+        if self._lanes["ready"][hand.lane]:
+            limit_s = self._config.worker_limit_s
+            return f"delivered nothing for {limit_s:g} s" if silent_s > limit_s else None
+        if self._all_came_up:
+            return None  # it may wait for a CPU for long, while the others play
+        limit_s = self._config.start_limit_s
+        silent_s = min(silent_s, time.monotonic() - self._came_up_s)  # while others come up, the cluster is only slow
+        return f"was not up after {limit_s:g} s" if silent_s > limit_s else None
 
     def bury(self, lane: int) -> None:
         self._ray.kill(self.hands.pop(lane).actor)
@@ -174,11 +190,14 @@ class RayCrew:
             reply: Reply = answer.result()
         except self._ray.exceptions.RayError as error:
             hand.ended = " ".join(str(error).split())
+            hand.hopeless = getattr(error, "actor_init_failed", False)
             return
         hand.next_episode, hand.in_episode = reply.next_episode, reply.in_episode
         row = self._lanes[hand.lane]
         if reply.work is None:
             row["ready"] = 1
+            self._came_up_s = arrived_s
+            self._all_came_up |= bool(self._lanes["ready"].sum() >= self._config.span.start)
         else:
             for name, seconds in zip(_SPLIT, reply.split, strict=True):
                 row[name] += seconds
@@ -188,7 +207,8 @@ class RayCrew:
     def _put(self, lane: int, work: Work, version: int, arrived_s: float) -> None:
         place = lane, int(self._lanes["sent"][lane]) % RING_SLOTS
         self._arrays.gradients[place] = work.gradient
-        self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes))
+        generation = int(self._lanes["generation"][lane])
+        self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes), generation)
         for number, episode in enumerate(work.episodes):
             self._arrays.episodes[(*place, number)] = episode
         self._lanes["sent"][lane] += 1

@@ -17,25 +17,24 @@ from a3c_core.costs import CostProfile
 from a3c_core.master import Master, new_optimizer
 from a3c_core.parameters import Vector
 from a3c_core.records import EpisodeRecord, Status
-from a3c_core.runtimes.crew import Crew, LocalCrew
+from a3c_core.runtimes.crew import Crew, LocalCrew, Loss
 from a3c_core.runtimes.desk import Desk
 from a3c_core.runtimes.gradient_queue import GradientQueue
+from a3c_core.runtimes.grants import Grants
 from a3c_core.runtimes.ledger import Delivery, Ledger
-from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, GRANTED, Layout, Message, SharedBlock
+from a3c_core.runtimes.shared_memory import AFTER_THIS_EPISODE, GRANTED, LANE, Layout, Message, SharedBlock
 from a3c_core.worker import Episode
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")
 _LOOK_S = 0.1  # between two looks at the crew
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
 _ENVELOPE = 512  # bytes of a pickled model beside its numbers
-_AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 
 
 class Arrival(NamedTuple):
     """A message that was taken over, and what it found."""
 
     lane: int
-    generation: int  # of the lane's worker
     message: Message
     episodes: tuple[Episode, ...]
     queue_length: int
@@ -75,8 +74,7 @@ class RealRuntime:
         self.elapsed_s = 0.0  # before this process took the run over
         lanes = config.span.end
         self.recorded: list[int] = [0] * lanes  # numbers of episodes below which all are recorded or given up, by lane
-        self._under_way: list[int] = [0] * lanes  # episodes granted whose last gradient was not taken over, by lane
-        self._generations = [0] * lanes  # workers hired so far, by lane
+        self._generations = [0] * lanes  # workers lost or dismissed so far, by lane
         self._hogwild = config.exchange.transport == "hogwild"
         self._waits_for_apply = config.exchange.pull == "after_apply"
         slots = master.optimizer.slots.shape[0] if self._hogwild else 0
@@ -85,8 +83,7 @@ class RealRuntime:
         self.block = SharedBlock(Layout(lanes, size, config.agents_per_worker, slots, mail_bytes))
         self._arrays = self.block.arrays
         self._lanes = self._arrays.lanes
-        self._granted: list[int] = [0] * lanes  # numbers of episodes below which all were granted, as the lanes say
-        self._tickets = 0  # episodes that nobody has been granted
+        self._grants = Grants(self._lanes, config.agents_per_worker)
         self._leaving: set[int] = set()  # lanes whose workers were told to go
         self._queue = GradientQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
@@ -110,14 +107,12 @@ class RealRuntime:
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
         """Publish the parameters and hire the first workers; the clock starts when all of them are up."""
         self.open(self._new_crew())
-        began_s, workers = time.monotonic(), self.config.span.start
+        workers = self.config.span.start
         for lane in range(workers):
             self._hire(lane)
-        while (up := int(self._lanes["ready"].sum())) < workers and not is_asked_to_stop():
+        while self._lanes["ready"].sum() < workers and not is_asked_to_stop():
             self.desk.sleep(_LOOK_S)
             self._replace_lost()
-            if time.monotonic() - began_s > self.config.worker_limit_s:
-                raise RunFailed(f"{up} of {workers} workers are up after {self.config.worker_limit_s:g} s")
         self.desk.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
         self._grant()
@@ -125,9 +120,8 @@ class RealRuntime:
     def open(self, crew: Crew) -> None:
         """Make ready for gradients that `crew` will send."""
         self.crew, self.desk, self._opened = crew, Desk(self.config, self._arrays, crew), True
-        self._granted = list(self.recorded)
+        self._grants.open(self.recorded, self.config.episodes - self.ledger.episodes)
         self._busy_s = self.ledger.totals.master_busy_s
-        self._tickets = self.config.episodes - self.ledger.episodes
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
@@ -186,22 +180,24 @@ class RealRuntime:
         desk.show_room(self._capacity - len(queue))
 
     def _accept(self, lane: int) -> None:
-        """Take one message over from `lane`."""
+        """Take one message over from `lane`, unless it is not from the lane's worker."""
         received = self.desk.receive(lane)
+        totals = self.ledger.totals
         if received is None:
-            self.ledger.totals.lost += 1
-        else:
+            totals.lost += 1
+            totals.sent += 1
+        elif received[0].generation == self._generations[lane]:
             self._take_over(lane, *received)
-        self.ledger.totals.sent += 1
+            totals.sent += 1
         self.desk.accept(lane)
 
     def _take_over(self, lane: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
         self.crew.hands[lane].heard_s = message.finished_s
         for _ in episodes:
-            self._under_way[lane] -= 1
+            self._grants.end_one(lane)
             self._grant_one(lane)
         queue, exchange = self._queue, self.config.exchange
-        arrival = Arrival(lane, self._generations[lane], message, episodes, len(queue))
+        arrival = Arrival(lane, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
@@ -228,7 +224,7 @@ class RealRuntime:
         self._note(arrival, status, master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
-        if self._waits_for_apply and arrival.generation == self._generations[arrival.lane]:
+        if self._waits_for_apply and arrival.message.generation == self._generations[arrival.lane]:
             self.desk.mark_served(arrival.lane)
 
     # Records and schedule
@@ -302,29 +298,14 @@ class RealRuntime:
             self.crew.wake(lane)
 
     def _hire(self, lane: int) -> None:
-        kept = {name: self._lanes[name][lane] for name in ("updates", *TIME_SPLIT)}
-        self._lanes[lane] = np.zeros((), self._lanes.dtype)
-        for name, value in kept.items():
-            self._lanes[name][lane] = value
-        self.desk.clear(lane)
-        self._generations[lane] += 1
-        self._lanes["granted"][lane] = self._granted[lane]
-        self.crew.hire(lane, self._granted[lane])
+        self._grants.show(lane)
+        self.crew.hire(lane, self._grants.granted[lane])
         self.desk.post(lane, self.master)
 
     def _grant_one(self, lane: int) -> bool:
-        """Let a worker begin one more episode, if there is one left that nobody has been granted; return whether.
-
-        Towards the end of the run fewer are granted in advance, so that no worker is left alone with many.
-        """
-        agents = self.config.agents_per_worker
-        ahead = agents * min(_AHEAD, 1 + self._tickets // (2 * agents * len(self._granted)))
-        if not self._tickets or self._under_way[lane] >= ahead or lane in self._leaving:
+        """Let a worker begin one more episode, unless it leaves or has enough; return whether."""
+        if lane in self._leaving or not self._grants.grant(lane):
             return False
-        self._tickets -= 1
-        self._under_way[lane] += 1
-        self._granted[lane] += 1
-        self._lanes["granted"][lane] = self._granted[lane]
         self.desk.wake(lane, GRANTED)
         return True
 
@@ -335,19 +316,34 @@ class RealRuntime:
             pass
 
     def _replace_lost(self) -> None:
-        for lane, reason in self.crew.lost():
+        for lane, hand in self.crew.hands.items():
+            if self._lanes["ready"][lane] and self._grants.is_idle(lane):
+                hand.heard_s = time.monotonic()  # who has nothing to play is not stuck
+        for loss in self.crew.lost():
+            lane = loss.lane
             while self.desk.holds(lane):  # what it had handed over is not lost
                 self._accept(lane)
             self.crew.bury(lane)
-            self._tickets += self._under_way[lane]  # what it was granted, but left undone
-            self._under_way[lane] = 0
+            self._vacate(lane)
             if lane in self._leaving:
                 self._leaving.discard(lane)
-                continue
-            totals = self.ledger.totals
-            totals.crashes += 1
-            if totals.crashes > self.config.restarts or not self._lanes["ready"].any():
-                raise RunFailed(
-                    f"worker {lane}: {reason} (lost worker {totals.crashes}, {self.config.restarts} allowed)"
-                )
-            self._hire(lane)
+            else:
+                self._count_loss(loss)
+                self._hire(lane)
+
+    def _vacate(self, lane: int) -> None:
+        """Make a lane ready for another worker. Should the last one live all the same, nobody listens to it."""
+        self._generations[lane] += 1
+        self._lanes["generation"][lane] = self._generations[lane]
+        for name in set(LANE.names or ()) - {"generation", "updates", *TIME_SPLIT}:
+            self._lanes[name][lane] = 0
+        self.desk.clear(lane, self._generations[lane])
+        self._grants.take_back(lane)
+
+    def _count_loss(self, loss: Loss) -> None:
+        totals, restarts = self.ledger.totals, self.config.restarts
+        totals.crashes += 1
+        if loss.hopeless:
+            raise RunFailed(f"worker {loss.lane} can't start: {loss.reason}")
+        if totals.crashes > restarts:
+            raise RunFailed(f"worker {loss.lane}: {loss.reason} (lost worker {totals.crashes}, {restarts} allowed)")

@@ -2,9 +2,9 @@
 
 import math
 import mmap
-import multiprocessing.reduction
 import os
 import pickle
+import shutil
 import tempfile
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.parameters import Vector
+from a3c_core.runtimes.fork_server import Inherited
 from a3c_core.worker import Episode
 
 
@@ -22,6 +23,7 @@ class Message(NamedTuple):
     env_steps: int
     finished_s: float
     episodes: int = 0  # that it ends; they are described apart
+    generation: int = 0  # of the worker; that of another than the lane's present one is refused
     version_applied: int = 0  # from here on: only where the worker itself updates the parameters
     rejected: int = 0
     gradient_norm: float = 0.0
@@ -33,8 +35,9 @@ EPISODE = np.dtype([(name, _KINDS[kind]) for name, kind in Episode.__annotations
 
 LANE = np.dtype(  # one worker's line to the master; each field has one writer, or may be missed, so no lock is needed
     [
+        ("generation", "i8"),  # master: workers that had this lane before
         ("granted", "i8"),  # master: episodes that the worker may begin in all
-        ("accepted", "i8"),  # master: messages taken over
+        ("accepted", "i8"),  # master: messages taken over, counted as all messages and models from `first_count` on
         ("served", "i8"),  # master: gradients applied, dropped or rejected
         ("stop", "i8"),  # master: AFTER_THIS_EPISODE or AT_ONCE
         ("mail_sent", "i8"),  # master: models put into the mailbox
@@ -64,6 +67,23 @@ DESK = np.dtype(  # the master's own place
 )
 
 RING_SLOTS = 8  # messages that a worker can have under way
+
+_MOST = 2**32  # messages or models of one worker
+
+
+def first_count(generation: int) -> int:
+    """Return where the counts of a worker's messages begin: above all counts of those that had its lane before it.
+
+    So one of those that lives on unknown to the master can't announce anything: its counts were passed long ago.
+    """
+    return generation * _MOST
+
+
+_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+
+
+class NoSharedMemory(Exception):
+    """There is not enough memory for the run's workers; the message is for the user."""
 
 
 class Layout(NamedTuple):
@@ -156,21 +176,40 @@ class SharedBlock:
 
     def __init__(self, layout: Layout):
         self.layout = layout
-        with tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as file:
-            file.truncate(layout.nbytes)
+        with tempfile.TemporaryFile(dir=_FOLDER) as file:
+            _reserve(file.fileno(), layout)
             self._descriptor = os.dup(file.fileno())
         self._memory = mmap.mmap(self._descriptor, layout.nbytes)
         self.arrays = layout.arrays(self._memory)
 
     def handle(self) -> tuple[Layout, Any]:
         """Return what another process needs to `attach`; only good as an argument of a process being started."""
-        return self.layout, multiprocessing.reduction.DupFd(self._descriptor)
+        return self.layout, Inherited(self._descriptor)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-def attach(handle: tuple[Layout, Any]) -> SharedArrays:
+def attach(handle: tuple[Layout, int]) -> SharedArrays:
     """Return the arrays of a block that another process made."""
     layout, descriptor = handle
-    return layout.arrays(mmap.mmap(descriptor.detach(), layout.nbytes))
+    return layout.arrays(mmap.mmap(descriptor, layout.nbytes))
+
+
+def _reserve(descriptor: int, layout: Layout) -> None:
+    """Make a file as large as the layout says, with room for all of it: later, whoever finds none would be killed."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, layout.nbytes)
+        else:
+            os.truncate(descriptor, layout.nbytes)
+    except OSError as error:
+        free = shutil.disk_usage(_FOLDER).free
+        raise NoSharedMemory(
+            f"{layout.lanes} workers need {_megabytes(layout.nbytes)} of shared memory, and {_FOLDER} has"
+            f" {_megabytes(free)} left ({error.strerror}): enlarge it, or use fewer workers"
+        ) from error
+
+
+def _megabytes(nbytes: int) -> str:
+    return f"{nbytes / 1e6:,.1f} MB"

@@ -60,6 +60,8 @@ def restore_real(runtime: RealRuntime, numbers: dict[str, Any]) -> None:
     """Bring a real run that has not started yet to the state that `take_real` saw."""
     runtime.elapsed_s, runtime.recorded = numbers["elapsed_s"], numbers["recorded"]
     restore_ledger(runtime.ledger, numbers["ledger"])
+    totals = runtime.ledger.totals
+    totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
 
 
 def take_ledger(ledger: Ledger) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from typing import Any, NamedTuple
@@ -24,18 +25,35 @@ class LineEnds(NamedTuple):
     doorbell: Any
     wake: Any
     gradients: Any = None
+    generation: int = 0  # of the worker, among those of its lane
+
+    def close(self) -> None:
+        """Close what is this worker's alone."""
+        os.close(self.wake)
+        if self.gradients is not None:
+            self.gradients.close()
 
 
-def process_main(settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, lifeline: Any) -> None:
-    """A worker process: work until told to stop, and end at once when the master has died."""
+def process_main(
+    settings: dict[str, Any], lane: int, episode: int, memory: Any, ends: LineEnds, tether: socket.socket
+) -> None:
+    """A worker process: work until told to stop, and end at once when the master has died or let go of the tether."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the master's business
     os.nice(_NICENESS)
-    threading.Thread(target=_die_with_master, args=(lifeline.detach(),), daemon=True).start()
-    config = RunConfig.model_validate(settings)
-    limit_gpus(config.gpus, lane)
-    descriptors = ends._replace(doorbell=ends.doorbell.detach(), wake=ends.wake.detach())
-    os.set_blocking(descriptors.doorbell, False)
-    work_until_stopped(config, lane, episode, attach(memory), descriptors)
+    threading.Thread(target=_end_with_tether, args=(tether,), daemon=True).start()
+    try:
+        config = RunConfig.model_validate(settings)
+        limit_gpus(config.gpus, lane)
+        os.set_blocking(ends.doorbell, False)
+        work_until_stopped(config, lane, episode, attach(memory), ends)
+    except Exception as error:
+        tether.sendall(why(error).encode())
+        raise
+
+
+def why(error: Exception) -> str:
+    """Return an error in words, which fit into any socket."""
+    return f"{type(error).__name__}: {error}"[:2000]
 
 
 def new_worker(config: RunConfig, lane: int, episode: int) -> tuple[Worker, Engine]:
@@ -49,7 +67,7 @@ def work_until_stopped(config: RunConfig, lane: int, episode: int, arrays: Share
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
     worker, engine = new_worker(config, lane, episode)
     line = _line(config, lane, arrays, ends)
-    line.announce()
+    line.come_up()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
     began_cpu_s = cpu_clock()
     try:
@@ -80,13 +98,13 @@ def _book(lane: Any, worked_s: float, waited_s: float, play_share: float) -> Non
 
 
 def _line(config: RunConfig, lane: int, arrays: SharedArrays, ends: LineEnds) -> SharedLine:
-    line = config, lane, arrays, ends.doorbell, ends.wake
+    line = config, lane, arrays, ends.doorbell, ends.wake, ends.generation
     if config.exchange.transport == "queue":
         return QueueLine(*line, gradients=ends.gradients)
     return HogwildLine(*line) if config.exchange.transport == "hogwild" else SharedLine(*line)
 
 
-def _die_with_master(lifeline: int) -> None:
-    """Block until the master's end of the pipe closes, which happens however the master ends."""
-    os.read(lifeline, 1)
+def _end_with_tether(tether: socket.socket) -> None:
+    """Block until the master's end closes, which happens however the master ends."""
+    tether.recv(1)
     os._exit(3)

@@ -1,0 +1,100 @@
+"""Worker processes through multiprocessing's fork server, and the folder in which it listens.
+
+A master that is killed leaves that folder behind, so every master marks its own with a lock, which the system lets go
+of however the master ends, and removes those that nobody holds.
+"""
+
+import contextlib
+import fcntl
+import functools
+import multiprocessing
+import multiprocessing.util
+import os
+import shutil
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from typing import IO, Any
+
+_LOCK = "a3c.lock"
+_SERVER_LIMIT_S = 10.0  # for a killed fork server to be gone
+
+
+class Inherited:
+    """A descriptor that a process being started inherits, and gets as a plain number."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not before: outside of a start multiprocessing keeps a copy until the process asks for it, which may never be.
+        return _arrived, (DupFd(self.descriptor),)
+
+
+def _arrived(duplicate: Any) -> int:
+    return duplicate.detach()
+
+
+def start_process(name: str, target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """Start a process and return it. Raises OSError or EOFError if the fork server is killed meanwhile.
+
+    In that case the process may or may not have come to be; the next call starts another server.
+    """
+    _own_folder()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["a3c_core.runtimes.preload"])
+    process = context.Process(target=target, args=arguments, name=name, daemon=True)
+    until_s = time.monotonic() + _SERVER_LIMIT_S
+    with _no_main_module():
+        while not _has_started(process):
+            if time.monotonic() > until_s:
+                raise EOFError("the fork server does not listen")
+            time.sleep(0.01)
+    return process
+
+
+def _has_started(process: ForkServerProcess) -> bool:
+    """Start a process, if the fork server listens. A killed one takes a moment to be gone, and is replaced then."""
+    try:
+        process.start()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Keep multiprocessing from importing the user's script again in every worker: they need nothing of it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@functools.cache
+def _own_folder() -> IO[str] | None:
+    """Mark multiprocessing's folder as this process's own, once; return the lock, which lives as long as we do."""
+    if multiprocessing.parent_process() is not None:
+        return None  # the folder may be the parent's
+    _remove_abandoned(Path(tempfile.gettempdir()))
+    folder = Path(multiprocessing.util.get_temp_dir())
+    lock = (folder / "unlocked").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "unlocked").rename(folder / _LOCK)  # never seen without its lock while we live
+    return lock
+
+
+def _remove_abandoned(temporary: Path) -> None:
+    """Remove this user's folders whose masters are dead."""
+    for lock in temporary.glob(f"pymp-*/{_LOCK}"):
+        with contextlib.suppress(OSError), lock.open() as file:  # locked, or just removed by another
+            if lock.parent.lstat().st_uid == os.getuid():
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent)
