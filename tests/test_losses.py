@@ -86,7 +86,7 @@ def test_a_worker_that_its_killed_fork_server_never_told_of_goes_before_it_is_re
     monkeypatch.setattr(forkserver, "read_signed", lose)
     summary, records = collect(config_of())
     assert_each_once(summary, records, 400)
-    assert summary.crashes == 2
+    assert summary.crashes >= 2  # who was just being started may go with its server too
     assert not any(map(is_at_work, untold))
 
 
