@@ -1,6 +1,7 @@
 """Train: one configuration in, records and a summary out, resumable from its last checkpoint."""
 
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,14 @@ from a3c_core import checkpoints
 from a3c_core.config import RunConfig
 from a3c_core.costs import CostProfile, load_profile
 from a3c_core.engines import make_engine
-from a3c_core.files import write_json
+from a3c_core.files import remove_directory, write_json
 from a3c_core.interrupts import Interruption, deferred_interrupts
 from a3c_core.master import new_master
 from a3c_core.models import MODELS
 from a3c_core.records import EpisodeRecord, RecordWriter
+from a3c_core.results.layout import CHECKPOINTS, SUMMARY
+from a3c_core.results.settings import differences
+from a3c_core.results.whole import setback
 from a3c_core.runtimes import snapshot
 from a3c_core.runtimes.real import RealRuntime
 from a3c_core.runtimes.simulate import Simulation
@@ -87,7 +91,7 @@ class Run(ABC):
         numbers, arrays = self._state()
         self._writer.flush()
         checkpoints.save(
-            self._directory / "checkpoints",
+            self._directory / CHECKPOINTS,
             self._config.model,
             self._model,
             self._master.parameters,
@@ -130,18 +134,41 @@ class Run(ABC):
             self._on_episode(record)
 
     def _resume(self, directory: Path) -> bool:
-        """Go on from the last checkpoint, if there is one; refuse that of a run with other settings."""
+        """Go on from the newest checkpoint that the records support, if any; refuse a run with other settings."""
+        lost, checkpoint = setback(directory), self._newest(directory)
+        if lost is not None:
+            warnings.warn(f"{directory}: {lost.words}", stacklevel=2)
+            for path in lost.checkpoints:
+                remove_directory(path)
+            checkpoint = self._newest(directory)
+        (directory / SUMMARY).unlink(missing_ok=True)  # it is not finished until it says so again
+        self._writer.rewind(checkpoints.records_of(checkpoint.path) or 0 if checkpoint else 0)
+        if checkpoint is not None:
+            self._take_over(checkpoint)
+        return checkpoint is not None
+
+    def _newest(self, directory: Path) -> checkpoints.Checkpoint | None:
+        """Return the newest sound checkpoint, if there are any; refuse that of a run with other settings."""
         if not checkpoints.found(directory):
-            self._writer.rewind(0, 0)
-            return False
+            return None
         checkpoint = checkpoints.load(directory)
-        if checkpoint.info["config"] != self._config.model_dump(mode="json"):
+        saved = checkpoint.info.get("config")
+        if not isinstance(saved, dict):
+            raise checkpoints.CheckpointError(f"{checkpoint.path} is not of a run: its manifest has no settings")
+        if checkpoints.records_of(checkpoint.path) is None:
+            raise checkpoints.CheckpointError(f"{checkpoint.path} does not say how many records it rests on")
+        if differences(saved, self._config.model_dump(mode="json")):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
+        return checkpoint
+
+    def _take_over(self, checkpoint: checkpoints.Checkpoint) -> None:
         self._master.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self._master.optimizer)
-        self._restore(checkpoint)
-        self._writer.rewind(*checkpoint.info["records"])
-        return True
+        try:
+            self._restore(checkpoint)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+            problem = f"{checkpoint.path} does not hold what this run needs to go on: {type(error).__name__} {error}"
+            raise checkpoints.CheckpointError(problem) from error
 
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
         records = self._writer.finish()
@@ -150,7 +177,7 @@ class Run(ABC):
         totals = self.runtime.ledger.totals
         summary = summarise(outcome, records, totals, clock_s, wall_s, self._profile, self._config, time_split)
         if self._directory is not None:
-            write_json(self._directory / "summary.json", summary._asdict())
+            write_json(self._directory / SUMMARY, summary._asdict())
         return summary
 
 
