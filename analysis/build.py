@@ -1,47 +1,58 @@
 """Everything of a study: its compact tables brought up to date, then figures, tables and page drawn from them."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from a3c_core.files import write_whole
+from a3c_core.results.layout import RUNS
 from analysis import compact, figures, page, readme, style, tables
-from analysis.load import assemble, collect, read_plan
+from analysis.load import assemble, gather, read_plan
 from analysis.study import Study, StudyError
+from analysis.words import count
 
 
-def build(folder: Path) -> Study:
+class Built(NamedTuple):
+    """A study whose page is written, and what of it was not seen anew."""
+
+    study: Study
+    kept: int  # runs that are as the compact tables had them
+    beyond: int  # runs in the compact tables that the plan does not know
+
+
+def build(folder: Path) -> Built:
     """Bring the study's compact tables up to date, and write its figures, tables and page."""
     plan = read_plan(folder)
     with _progress() as progress:
         task = progress.add_task("reading runs", total=len(plan.cells))
-        kept = collect(folder, plan, lambda done, total: progress.update(task, completed=done))
-        study = assemble(plan, kept)
+        gathered = gather(folder, plan, lambda done, total: progress.update(task, completed=done))
+        study = assemble(plan, gathered.tables)
         try:
-            compact.write(folder, kept)
+            compact.write(folder, gathered.tables)
             written = tables.all_tables(study)
             for name, table in written.items():
                 _write(folder / "tables" / f"{name}.csv", tables.csv(table).encode())
             _write_figures(study, folder, written, progress)
         except OSError as error:
             raise StudyError(f"{folder} can't be written: {error.strerror}") from error
-    return study
+    return Built(study, gathered.kept, gathered.beyond)
 
 
 def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame], progress: Progress) -> None:
-    """Write the figures as PNG and SVG, and the pages that show them; remove figures of an earlier time."""
+    """Write the figures, and the pages that show them; remove figures of an earlier time."""
     entries = [figures.main_figure(study), *figures.catalogue(study)] if len(study.done) else []
     task = progress.add_task("drawing", total=2 * len(entries))
     for entry in entries:
         with style.paper():
             figure = style.draw(entry.part(study), list(entry.panels))
-            for kind in ("png", "svg"):
-                _write(folder / "figures" / f"{entry.name}.{kind}", style.image(figure, kind))
+            _write(folder / "figures" / f"{entry.name}.png", style.image(figure))
         progress.advance(task)
     for old in (folder / "figures").glob("*.*"):
-        if old.stem not in {entry.name for entry in entries} and old.suffix in (".png", ".svg"):
+        is_drawn = old.suffix == ".png" and old.stem in {entry.name for entry in entries}
+        if old.suffix in (".png", ".svg") and not is_drawn:
             old.unlink()
     command = f"python -m analysis.report results/{study.name}"
     html = page.render(study, written, command, lambda name: progress.advance(task))
@@ -49,11 +60,18 @@ def _write_figures(study: Study, folder: Path, written: dict[str, pd.DataFrame],
     _write(folder / "README.md", readme.render(study, folder).encode())
 
 
-def summary(study: Study, folder: Path) -> str:
+def summary(built: Built, folder: Path) -> str:
     """Return what was done, for the terminal."""
-    missing = f"; {len(study.missing)} of {len(study.runs)} runs are missing" if len(study.missing) else ""
+    study = built.study
     drawn = len(list((folder / "figures").glob("*.png")))
-    return f"{folder / 'index.html'}: {len(study.done)} runs, {drawn} figures{missing}"
+    parts = [f"{folder / 'index.html'}: {count(len(study.done), 'run')}, {count(drawn, 'figure')}"]
+    if len(study.missing):
+        parts.append(f"{len(study.missing)} of {count(len(study.runs), 'run')} missing")
+    if built.kept:
+        parts.append(f"{built.kept} of {count(len(study.runs), 'run')} as {RUNS} kept them, not seen anew")
+    if built.beyond:
+        parts.append(f"{count(built.beyond, 'run')} of other settings or cells stay in {RUNS}, but are not shown")
+    return "; ".join(parts)
 
 
 def fetch_experiment(experiment: str, uri: str | None, folder: Path) -> None:

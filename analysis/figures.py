@@ -64,7 +64,7 @@ def catalogue(study: Study) -> list[Entry]:
     if shown.schedules(dynamic=True):
         alive = tuple(partial(figures_report.plot_workers_alive, axis=axis) for axis in ("episodes", "clock_s"))
         entries.append(Entry("workers_alive", "report", "Workers alive", alive, readings.of_workers_alive))
-    return _settings_figures(study) + entries + _why_figures(shown) + _tradeoff_figures()
+    return _settings_figures(study) + entries + _why_figures(shown) + _tradeoff_figures(shown)
 
 
 def by_name(study: Study, name: str) -> Entry:
@@ -123,10 +123,13 @@ def _why_figures(study: Study) -> list[Entry]:
     return entries
 
 
-def _tradeoff_figures() -> list[Entry]:
-    axes = ("episodes", "env_steps", "updates", "clock_s")
+def _tradeoff_figures(study: Study) -> list[Entry]:
+    axes = ("episodes", "env_steps", "updates", "clock_s") if study.takes_time else ("episodes", "env_steps", "updates")
     panels: tuple[Panel, ...] = tuple(partial(figures_tradeoff.plot_score_over, axis=axis) for axis in axes)
-    entries = [Entry("score_axes", "tradeoff", "The same runs on four axes", panels, readings.of_axes)]
+    title = f"The same runs on {'four' if study.takes_time else 'three'} axes"
+    entries = [Entry("score_axes", "tradeoff", title, panels, readings.of_axes)]
+    if not study.takes_time:
+        return entries
     panels = (figures_tradeoff.plot_frontier, figures_tradeoff.plot_time_to_score)
     return [*entries, Entry("frontier", "tradeoff", "Learning efficiency and speed", panels, readings.of_tradeoff)]
 

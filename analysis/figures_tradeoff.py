@@ -28,7 +28,7 @@ def plot_score_over(study: Study, ax: Axes, axis: str) -> Axes:
 def plot_frontier(study: Study, ax: Axes) -> Axes:
     """Draw learning per episode against speed, and the schedules that no other beats in both."""
     points = frontier_points(study)
-    best = points[points["best"]].sort_values("speed")
+    best = points[points["best"]].sort_values("speed", kind="stable")
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
     rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
     for schedule in study.schedules():
@@ -58,7 +58,7 @@ def _label_rows(speeds: pd.Series) -> dict[str, int]:
     """Return the row, counted from the top, in which each label below its point runs into no other."""
     ends: list[float] = []  # of the last label in each row
     rows = {}
-    for label, speed in speeds.sort_values().items():
+    for label, speed in speeds.sort_values(kind="stable").items():
         free = next((row for row, end in enumerate(ends) if end < speed), len(ends))
         ends[free : free + 1] = [speed + _LETTER * len(str(label)) * speeds.max()]
         rows[str(label)] = free

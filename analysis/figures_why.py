@@ -12,7 +12,7 @@ from analysis.study import Schedule, Study
 def plot_load(study: Study, ax: Axes) -> Axes:
     """Draw the work that arrives at the master, as a share of what it can do."""
     _draw_all(study, ax, _smooth_load)
-    ax.set_yscale("log")
+    _make_logarithmic(ax)
     ax.axhline(1.0, color=style.WARNING, linewidth=1.2)
     style.plain(ax.yaxis)
     ax.text(0.99, 0.93, "all that the master can do", transform=ax.get_yaxis_transform(), ha="right", va="top",
@@ -49,7 +49,7 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
     _draw_runs(study, ax, "utilisation_start")
     limit = saturating_workers(study)
     workers = np.geomspace(*ax.get_xlim(), 200)
-    if np.isfinite(limit):
+    if 0 < limit < np.inf:
         ax.plot(
             workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted"
         )
@@ -67,7 +67,7 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
     _draw_runs(study, ax, "updates_per_s_start")
     done = study.done
     limit = saturating_workers(study)
-    if np.isfinite(limit):
+    if 0 < limit < np.inf:
         service_s = float(done["service_s"].median())
         workers = np.geomspace(*ax.get_xlim(), 200)
         ax.plot(workers, np.minimum(workers / limit, 1.0) / service_s, color=style.MUTED, linewidth=1.6, zorder=2)
@@ -134,7 +134,7 @@ def plot_worker_time(study: Study, ax: Axes) -> Axes:
 def plot_episode_time(study: Study, ax: Axes) -> Axes:
     """Draw how long an episode takes its worker: the better it plays, the less often it bothers the master."""
     _draw_all(study, ax, "episode_s")
-    ax.set_yscale("log")
+    _make_logarithmic(ax)
     style.plain(ax.yaxis)
     ax.set_ylabel("time per episode (s)")
     ax.set_title("How long an episode takes")
@@ -178,6 +178,12 @@ def backlogged(study: Study) -> list[Schedule]:
 def _smooth_load(curve: pd.DataFrame) -> np.ndarray:
     load = pd.Series(metrics.offered_load(curve))
     return load.rolling(3, min_periods=1, center=True).mean().to_numpy()
+
+
+def _make_logarithmic(ax: Axes) -> None:
+    """Make y logarithmic, unless all that is drawn is 0: by a profile without costs nothing takes any time."""
+    if any((np.asarray(line.get_ydata(), float) > 0).any() for line in ax.lines):
+        ax.set_yscale("log")
 
 
 def _draw_all(study: Study, ax: Axes, column: curves.Column) -> None:

@@ -85,7 +85,7 @@ def _drawn(study: Study, entry: figures.Entry, on_figure: OnFigure) -> Drawn:
     on_figure(entry.name)
     part = entry.part(study)
     with style.paper():
-        images = [style.image(style.draw(part, [panel]), "png") for panel in entry.panels]
+        images = [style.image(style.draw(part, [panel])) for panel in entry.panels]
     return Drawn(entry.name, entry.title, entry.says(study), [base64.b64encode(image).decode() for image in images])
 
 

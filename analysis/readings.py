@@ -103,7 +103,7 @@ def of_axes(study: Study) -> str:
 def of_frontier(study: Study) -> str:
     """Name the schedules that no other beats in both, from slow to fast."""
     points = frontier_points(study)
-    best = points[points["best"]].sort_values("speed")
+    best = points[points["best"]].sort_values("speed", kind="stable")
     points = best.iloc[[0, -1]] if len(best) > 1 else best
     ends = [f"{number(point.learning)} pipes at {number(point.speed)} steps/s" for _, point in points.iterrows()]
     return f"No other schedule beats {listed(best.index)} in both learning and speed: {' to '.join(ends)}."

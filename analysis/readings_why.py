@@ -87,6 +87,8 @@ def of_saturation(study: Study) -> str:
     busy = {s: study.estimate(s, "utilisation_start").value for s in fixed}
     seen = [s for s in fixed if busy[s] >= 0.98]
     idle = [s for s in fixed if busy[s] < 0.98]
+    if not seen and not idle:
+        return "Nothing takes any time here, so that the master is never seen to be busy."
     observed = "the master is seen to saturate "
     if seen and idle:
         observed += f"between {idle[-1].end} ({percent(busy[idle[-1]])} busy) and {seen[0].end} workers"

@@ -4,6 +4,8 @@ Everything but the notes is computed. `notes.md`, beside the study's tables, is 
 and what the study can't say.
 """
 
+import html
+import re
 from pathlib import Path
 
 from analysis import figures
@@ -18,9 +20,10 @@ NOTES = "notes.md"
 def render(study: Study, folder: Path) -> str:
     """Return the page."""
     notes = folder / NOTES
-    parts = [f"# {study.question}", answer(study)]
+    question = _plain(study.question)
+    parts = [f"# {question}", html.escape(answer(study), quote=False)]
     if len(study.done):
-        parts.append(f"![{study.question}](figures/{figures.main_figure(study).name}.png)")
+        parts.append(f"![{question}](figures/{figures.main_figure(study).name}.png)")
         parts += _verdicts(study)
     parts += ["## How", _method(study)]
     if notes.exists():
@@ -42,7 +45,13 @@ def _row(judgement: Judgement) -> str:
     claim = judgement.claim
     needed = f" *What would decide it: {'; '.join(judgement.needed)}.*" if judgement.needed else ""
     findings = " ".join(finding.text for finding in judgement.findings)
-    return f"| {claim.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {findings}{needed} |"
+    rests_on = html.escape(findings + needed, quote=False).replace("|", r"\|")
+    return f"| {claim.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {rests_on} |"
+
+
+def _plain(text: str) -> str:
+    """Return Markdown that shows `text` as it is, in one line, whatever a grid's author put into it."""
+    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 def _method(study: Study) -> str:

@@ -40,19 +40,21 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("give either a results folder or --experiment")
     if options.experiment is None and (options.out or options.tracking_uri):
         made.error("--out and --tracking-uri go with --experiment")
+    from a3c_core.results.layout import ResultsError
+    from a3c_core.standard_streams import secure_streams
     from analysis.build import build, fetch_experiment, summary  # slow to import, and not needed for --help
-    from analysis.study import StudyError
 
+    secure_streams()
     try:
         folder = options.folder
         if options.experiment is not None:
             folder = options.out or Path("results") / options.experiment
             fetch_experiment(options.experiment, options.tracking_uri, folder)
-        study = build(folder)
-    except StudyError as error:
+        built = build(folder)
+    except ResultsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(summary(study, folder))
+    print(summary(built, folder))
     return 0
 
 

@@ -8,15 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from a3c_core.results.layout import DONE, ResultsError
 from a3c_core.schedules import Span
 from analysis import statistics
 
+StudyError = ResultsError  # a study can't be read or shown; the message is for the user
 _TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
-
-
-class StudyError(Exception):
-    """A study can't be read or shown; the message is for the user."""
 
 
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that what is computed of it can be kept
@@ -105,6 +102,11 @@ class Study:
         """The unit that suits the study's times: its seconds, and its name."""
         longest_s = self.curves["clock_s"].max() if len(self.curves) else 0.0
         return next((unit for unit in _TIME_UNITS if longest_s >= 2 * unit[0]), _TIME_UNITS[-1])
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether the runs' clock moves: by a profile without costs it does not."""
+        return bool(len(self.curves)) and bool(self.curves["clock_s"].max() > 0)
 
     @property
     def episodes(self) -> int:

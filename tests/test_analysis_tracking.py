@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from a3c_core.results.settings import flatten
 from analysis import figures, report, tracking
 from analysis.load import load_study
 from analysis.study import StudyError
@@ -60,7 +61,7 @@ class PretendedMlflow:
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    return list(tracking._flatten(config, prefix))
+    return list(flatten(config, prefix))
 
 
 @pytest.fixture(scope="module")
