@@ -30,6 +30,7 @@ from a3c_core.models import MODELS, keras_file, remake_model
 from a3c_core.models.base import POLICY_AND_VALUE, Model
 from a3c_core.models.parameters import Vector
 from a3c_core.registry import is_reference
+from a3c_core.results.layout import CHECKPOINTS, read_json
 
 Arrays = Mapping[str, NDArray[Any]]
 Write = Callable[[IO[bytes]], object]  # writes a file's content
@@ -109,7 +110,7 @@ def found(directory: Path) -> list[Path]:
     """
     if (directory / _MANIFEST).is_file():
         return [directory]
-    below = directory / "checkpoints"
+    below = directory / CHECKPOINTS
     return _numbered(below if below.is_dir() else directory)
 
 
@@ -129,6 +130,16 @@ def load(directory: Path) -> Checkpoint:
             warnings.warn(f"{problem}; using {path.name} instead", stacklevel=2)
         return checkpoint
     raise CheckpointError("no usable checkpoint: " + "; ".join(problems))
+
+
+def records_of(path: Path) -> int | None:
+    """Return how many records of its run a checkpoint rests on; None if it does not say."""
+    manifest = read_json(path / _MANIFEST) or {}
+    try:
+        _, count = manifest["info"]["records"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return count if type(count) is int else None
 
 
 def restore_optimizer(checkpoint: Checkpoint, optimizer: Optimizer) -> None:

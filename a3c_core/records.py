@@ -1,13 +1,16 @@
 """One record per episode, and the columnar file they go to, part by part, so that a killed run keeps what it had."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core.files import write_whole
+from a3c_core.results.layout import EPISODES, PARTS
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -52,8 +55,10 @@ _TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema([(name.rstrip("_"), _TYPES[name.rstrip("_")]) for name in EpisodeRecord._fields])  # whole scores
 _PART_ROWS = 4096
-_FILE = "episodes.parquet"
-_PARTS = "episodes.parts"
+
+
+class RecordsLost(Exception):
+    """Records that a run had written are gone; the message is for the user."""
 
 
 class RecordWriter:
@@ -68,7 +73,7 @@ class RecordWriter:
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
         self._rows: list[EpisodeRecord] = []
-        self._columns = SCHEMA.empty_table()  # of a runtime that gives whole columns
+        self._columns = self._schema.empty_table()  # of a runtime that gives whole columns
         self.count = 0
 
     def append(self, record: EpisodeRecord) -> None:
@@ -89,6 +94,7 @@ class RecordWriter:
 
     def flush(self) -> None:
         """Bring all records so far to disk."""
+        self._refuse_a_gap()
         if not self._rows and not len(self._columns):
             return
         part = _table(self._rows, self._schema) if self._rows else self._columns
@@ -99,13 +105,20 @@ class RecordWriter:
         write_whole(_part_path(self._directory, self._parts_on_disk), lambda path: _write(part, path))
         self._parts_on_disk += 1
 
-    def rewind(self, parts: int, count: int) -> None:
-        """Forget everything after the first `parts` parts, which hold `count` records: a resumed run plays it again."""
+    def rewind(self, count: int) -> None:
+        """Forget everything after the first `count` records, which must be sound: a resumed run plays it again."""
         assert self._directory is not None
-        for path in sorted((self._directory / _PARTS).glob("*.parquet"))[parts:]:
+        self._rows, self._columns = [], self._schema.empty_table()
+        self.count, self._parts_on_disk = count, 0
+        if count and sum(map(len, _in_order([self._directory / EPISODES]))) == count:
+            return  # it ended just there
+        kept = sound_records(self._directory)
+        if count:
+            write_whole(_part_path(self._directory, 0), lambda path: _write(kept.slice(0, count), path))
+            self._parts_on_disk = 1
+        (self._directory / EPISODES).unlink(missing_ok=True)
+        for path in _part_paths(self._directory)[self._parts_on_disk :]:
             path.unlink()
-        self._parts_on_disk, self.count = parts, count
-        self._rows, self._columns = [], SCHEMA.empty_table()
 
     @property
     def parts_on_disk(self) -> int:
@@ -114,22 +127,61 @@ class RecordWriter:
     def table(self) -> pa.Table:
         """Return all records so far."""
         self.flush()
-        return read_records(self._directory) if self._directory is not None else _concatenate(self._parts)
+        if self._directory is None:
+            return _concatenate(self._parts)
+        records = read_records(self._directory)
+        if len(records) != self.count:
+            raise RecordsLost(self._loss(len(records)))
+        return records
 
     def finish(self) -> pa.Table:
         """Merge the parts into episodes.parquet, whose bytes do not depend on where they were cut; return all."""
         table = self.table()
         if self._directory is not None:
-            write_whole(self._directory / _FILE, lambda path: _write(table, path))
-            shutil.rmtree(self._directory / _PARTS, ignore_errors=True)
+            write_whole(self._directory / EPISODES, lambda path: _write(table, path))
+            shutil.rmtree(self._directory / PARTS, ignore_errors=True)
         return table
+
+    def _refuse_a_gap(self) -> None:
+        """Raise RecordsLost if the last part is gone, as when somebody removed the directory."""
+        if self._directory is None or not self._parts_on_disk:
+            return
+        if not _part_path(self._directory, self._parts_on_disk - 1).exists():
+            raise RecordsLost(self._loss(len(sound_records(self._directory))))
+
+    def _loss(self, left: int) -> str:
+        return f"{left:,} of {self.count:,} records are left in {self._directory}: the run can't go on without them"
 
 
 def read_records(directory: Path) -> pa.Table:
-    """Return the records in `directory`, of a finished or an unfinished run."""
-    if (directory / _FILE).exists():
-        return _read(directory / _FILE)
-    return _concatenate([_read(path) for path in sorted((directory / _PARTS).glob("*.parquet"))])
+    """Return the records in `directory`; of an unfinished run those before the first gap, should any be lost."""
+    if (directory / EPISODES).exists():
+        return _read(directory / EPISODES)
+    return _concatenate(list(_in_order(_part_paths(directory))))
+
+
+def sound_records(directory: Path) -> pa.Table:
+    """Return the records that can be relied on: episodes 0, 1, 2, … as far as they are there and readable."""
+    whole = list(_in_order([directory / EPISODES]))
+    return _concatenate(whole or list(_in_order(_part_paths(directory))))
+
+
+def _in_order(paths: list[Path]) -> Iterator[pa.Table]:
+    """Yield the records in the files, up to the first that can't be read or does not go on where the last one ended."""
+    count = 0
+    for path in paths:
+        try:
+            part = _read(path)
+        except (pa.ArrowException, OSError):
+            return
+        if not np.array_equal(part["episode"].to_numpy(), np.arange(count, count + len(part))):
+            return
+        count += len(part)
+        yield part
+
+
+def _part_paths(directory: Path) -> list[Path]:
+    return sorted((directory / PARTS).glob("*.parquet"))
 
 
 def schema_of(score: pa.DataType) -> pa.Schema:
@@ -142,7 +194,7 @@ def _read(path: Path) -> pa.Table:
 
 
 def _part_path(directory: Path, number: int) -> Path:
-    return directory / _PARTS / f"{number:06d}.parquet"
+    return directory / PARTS / f"{number:06d}.parquet"
 
 
 def _table(rows: list[EpisodeRecord], schema: pa.Schema) -> pa.Table:

@@ -4,21 +4,26 @@
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from a3c_core import checkpoints
 from a3c_core.config import RunConfig
-from a3c_core.files import write_json
+from a3c_core.files import remove_directory, write_json
 from a3c_core.interrupts import deferred_interrupts
 from a3c_core.learners.gradients import new_learner
 from a3c_core.parts import parts_of
 from a3c_core.records import EpisodeRecord, RecordWriter
+from a3c_core.results.layout import CHECKPOINTS, SUMMARY
+from a3c_core.results.settings import differences
+from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
 from a3c_core.summary import Outcome, RunSummary, summarise
 from a3c_core.virtual.compiled.block import RecordBlock
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import CostProfile, load_profile
+from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
 RESULTS_VERSION = 2  # raise it whenever equal settings give other results than before
@@ -83,7 +88,7 @@ class Run:
         numbers, arrays, streams = self.runtime.save()
         self._writer.flush()
         checkpoints.save(
-            self._directory / "checkpoints",
+            self._directory / CHECKPOINTS,
             self._config.model,
             self._model,
             self.learner.parameters,
@@ -109,7 +114,6 @@ class Run:
             from a3c_core.virtual.compiled.runtime import CompiledSimulation
 
             return CompiledSimulation(*parts, self._record_block, run)
-        from a3c_core.virtual.simulation import Simulation
 
         return Simulation(*parts, self._record, run)
 
@@ -125,18 +129,41 @@ class Run:
                 self._on_episode(record)
 
     def _resume(self, directory: Path) -> bool:
-        """Go on from the last checkpoint, if there is one; refuse that of a run with other settings."""
+        """Go on from the newest checkpoint that the records support, if any; refuse a run with other settings."""
+        lost, checkpoint = setback(directory), self._newest(directory)
+        if lost is not None:
+            warnings.warn(f"{directory}: {lost.words}", stacklevel=2)
+            for path in lost.checkpoints:
+                remove_directory(path)
+            checkpoint = self._newest(directory)
+        (directory / SUMMARY).unlink(missing_ok=True)  # it is not finished until it says so again
+        self._writer.rewind(checkpoints.records_of(checkpoint.path) or 0 if checkpoint else 0)
+        if checkpoint is not None:
+            self._take_over(checkpoint)
+        return checkpoint is not None
+
+    def _newest(self, directory: Path) -> checkpoints.Checkpoint | None:
+        """Return the newest sound checkpoint, if there are any; refuse that of a run with other settings."""
         if not checkpoints.found(directory):
-            self._writer.rewind(0, 0)
-            return False
+            return None
         checkpoint = checkpoints.load(directory)
-        if checkpoint.info.get("config") != self._config.model_dump(mode="json"):
+        saved = checkpoint.info.get("config")
+        if not isinstance(saved, dict):
+            raise checkpoints.CheckpointError(f"{checkpoint.path} is not of a run: its manifest has no settings")
+        if checkpoints.records_of(checkpoint.path) is None:
+            raise checkpoints.CheckpointError(f"{checkpoint.path} does not say how many records it rests on")
+        if differences(saved, self._config.model_dump(mode="json")):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
+        return checkpoint
+
+    def _take_over(self, checkpoint: checkpoints.Checkpoint) -> None:
         self.learner.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self.learner.optimizer)
-        self.runtime.restore(checkpoint.info["runtime"], checkpoint.extra["runtime"], checkpoint.path)
-        self._writer.rewind(*checkpoint.info["records"])
-        return True
+        try:
+            self.runtime.restore(checkpoint.info["runtime"], checkpoint.extra["runtime"], checkpoint.path)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+            problem = f"{checkpoint.path} does not hold what this run needs to go on: {type(error).__name__} {error}"
+            raise checkpoints.CheckpointError(problem) from error
 
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
         records = self._writer.finish()
@@ -147,7 +174,7 @@ class Run:
             outcome, records, totals, self.learner.version, clock_s, wall_s, self._profile, self._config, time_split
         )
         if self._directory is not None:
-            write_json(self._directory / "summary.json", summary._asdict())
+            write_json(self._directory / SUMMARY, summary._asdict())
         return summary
 
 

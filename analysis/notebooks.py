@@ -51,7 +51,7 @@ def show(study: Study, name: str) -> None:
         display(Markdown(f"*{missing.args[0]}*"))
         return
     with style.paper():
-        picture = style.image(style.draw(entry.part(study), list(entry.panels)), "png", _DPI)
+        picture = style.image(style.draw(entry.part(study), list(entry.panels)), _DPI)
     display(Image(picture, alt=entry.title), Markdown(entry.says(study)))
 
 

@@ -47,21 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("--out and --tracking-uri go with --experiment")
     if options.experiment is not None and options.out is None and Path(options.experiment).name != options.experiment:
         made.error(f"--experiment {options.experiment} can't name a folder of results: choose one with --out")
-    from analysis.data.study import StudyError  # slow to import, and not needed for --help
-    from analysis.pages.build import build, fetch_experiment, summary
+    from a3c_core.results.layout import ResultsError
+    from a3c_core.standard_streams import secure_streams
+    from analysis.pages.build import build, fetch_experiment, summary  # slow to import, and not needed for --help
     from analysis.pages.extras import load_extras
 
+    secure_streams()
     try:
         extras = load_extras(options.figure, options.claim)
         folder = options.folder
         if options.experiment is not None:
             folder = options.out or Path("results") / options.experiment
             fetch_experiment(options.experiment, options.tracking_uri, folder)
-        study = build(folder, extras)
-    except (StudyError, OSError) as error:
+        built = build(folder, extras)
+    except (ResultsError, OSError) as error:
         print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return 2
-    print(summary(study, folder))
+    print(summary(built, folder))
     return 0
 
 

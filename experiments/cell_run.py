@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from a3c_core import checkpoints
 from a3c_core.records import read_records
+from a3c_core.results.layout import DONE, read_summary
+from a3c_core.results.settings import flatten
 from experiments.artifacts import collect
 from experiments.episode_metrics import batches
-from experiments.settings import flatten
-from experiments.study import DONE, read_json
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -75,8 +75,7 @@ class CellRun:
     def _checkpointed_records(self) -> pa.Table:
         """Return the records that will not be made again: those before the newest checkpoint."""
         newest = next(iter(checkpoints.found(self._directory)), None)
-        manifest = read_json(newest / "manifest.json") if newest else None
-        count = int(manifest["info"]["records"][1]) if manifest else 0
+        count = (checkpoints.records_of(newest) or 0) if newest else 0
         return read_records(self._directory).slice(0, count)
 
     def _log_episodes(self, records: pa.Table, metadata: dict[str, Any]) -> None:
@@ -91,7 +90,7 @@ class CellRun:
         """Log summary and artifacts."""
         from mlflow.entities import Metric
 
-        summary = read_json(self._directory / "summary.json") or {}
+        summary = read_summary(self._directory) or {"episodes": 0}
         stamp_ms = milliseconds(metadata["started"]) + round(1000 * summary.get("clock_s", 0))
         numbers = {key: value for key, value in summary.items() if isinstance(value, int | float)}
         finite = {key: value for key, value in numbers.items() if abs(value) < float("inf")}
@@ -124,15 +123,11 @@ def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[st
         "transport": {"simulate": "virtual", "ray": "ray"}.get(
             config["runtime"], config["exchange"].get("transport", "none")
         ),
-        "commit": metadata["commit"],
-        "dirty": metadata["dirty"],
-        "cores": metadata["cores"],
-        "oversubscribed": metadata["oversubscribed"],
-        "results_version": metadata["results_version"],
-        **{f"version.{name}": version for name, version in metadata["versions"].items()},
+        **{name: metadata.get(name) for name in ("commit", "dirty", "cores", "oversubscribed", "results_version")},
+        **{f"version.{name}": version for name, version in (metadata.get("versions") or {}).items()},
         "mlflow.source.name": "run_sweep.py",
         "mlflow.source.type": "LOCAL",
-        "mlflow.source.git.commit": metadata["commit"],
+        "mlflow.source.git.commit": metadata.get("commit"),
     }
     return {
         name: value if isinstance(value, str) else json.dumps(value)

@@ -10,9 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from a3c_core.command_line import duration, python_command
+from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
 from experiments.grid import Cell
 from experiments.provenance import ROOT
-from experiments.study import DONE, Study, read_json
+from experiments.study import Study
 from experiments.tracking_uri import DEFAULT, shown, sqlite_path
 
 _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")
@@ -32,17 +33,20 @@ def print_cells(study: Study, cells: Sequence[Cell], console: Console) -> None:
 def cell_row(study: Study, cell: Cell) -> tuple[str, ...]:
     """Return a cell's numbers as text; empty where there are none."""
     directory = study.cell(cell.id)
-    status = (read_json(directory / "metadata.json") or {}).get("status", "missing")
-    summary = read_json(directory / "summary.json")
-    if summary is None:
+    status = str((read_json(directory / METADATA) or {}).get("status", "missing"))
+    try:
+        return (*_numbers(read_summary(directory) or {}, cell), status)
+    except (KeyError, TypeError, ValueError):  # no summary, or not one of ours
         return ("", "", "", "", "", status)
+
+
+def _numbers(summary: dict[str, Any], cell: Cell) -> tuple[str, ...]:
     return (
         f"{summary['score_last_tenth']:.1f}",
         _collapsed(summary, cell),
         f"{summary['staleness_mean']:,.1f}",
         f"{summary['queue_peak']:,}",
         duration(summary["clock_s"]),
-        status,
     )
 
 

@@ -21,7 +21,7 @@ from experiments.grid import expand
 from experiments.grid_file import read_grid, shipped_grids
 from experiments.mistakes import UserError
 from experiments.provenance import ROOT
-from experiments.study import Study, lock_file
+from experiments.study import Study, lock_file, refused_if_unwritable
 from experiments.sweep import Ending, Plan, batches, run_sweep
 from experiments.tracking_uri import DEFAULT, answers, shown
 from experiments.validation import validated_cells
@@ -161,14 +161,16 @@ def _run_locked(
     study = sweep.study
     for line in announcement(sweep, wish):
         _say(console, line)
-    aside = study.put_aside(cell for cell in sweep.todo if wish.fresh or sweep.states[cell.id] == "outdated")
+    with refused_if_unwritable(study.path):
+        aside = study.put_aside(cell for cell in sweep.todo if wish.fresh or sweep.states[cell.id] == "outdated")
+        grid = study.with_known_seeds(sweep.grid)
+        study.write(grid, expand(grid))
+        identity = study.sweep_id(wish.fresh)
     if aside is not None:
         _say(console, f"Older results are kept in {aside}/")
-    grid = study.with_known_seeds(sweep.grid)
-    study.write(grid, expand(grid))
     if tracker is not None:
         tracker.begin()
-    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, study.sweep_id(wish.fresh), lock, wish.backend)
+    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, identity, lock, wish.backend)
     return run_sweep(plan, console)
 
 

@@ -6,6 +6,8 @@ import sys
 from rich.console import Console
 
 from a3c_core.errors import on_a_screen
+from a3c_core.results.layout import ResultsError
+from a3c_core.standard_streams import secure_streams
 from experiments import commands
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError
@@ -19,6 +21,7 @@ _PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 
 def carry_out(options: argparse.Namespace) -> int:
     """Do what the options ask for; a user's mistake is said in one message, without a traceback."""
+    secure_streams()
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     try:
         if options.list:
@@ -41,7 +44,7 @@ def carry_out(options: argparse.Namespace) -> int:
             address=options.address,
         )
         return commands.dry_run(wish, console) if options.dry_run else commands.run(wish, console)
-    except UserError as error:
+    except (UserError, ResultsError) as error:
         print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return commands.MISTAKE
     except KeyboardInterrupt:

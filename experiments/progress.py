@@ -52,11 +52,11 @@ class Board:
         self._began_s = time.monotonic()
         self._episodes_ended = 0
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: Cell, note: str | None = None) -> None:
         with self._lock:
             self._waiting.pop(cell.id, None)
             self._running[cell.id] = _Running(cell, time.monotonic())
-        self._say(f"{cell.id}: started")
+        self._say(f"{cell.id}: {note or 'started'}", always=note is not None)
 
     def progressed(self, cell: Cell, progress: Progress) -> None:
         with self._lock:

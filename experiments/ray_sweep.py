@@ -115,8 +115,8 @@ class FarBoard:
     def __init__(self, switchboard: Any):
         self._tell = switchboard.tell.remote
 
-    def started(self, cell: Cell) -> None:
-        self._tell("started", cell)
+    def started(self, cell: Cell, note: str | None = None) -> None:
+        self._tell("started", cell, note)
 
     def progressed(self, cell: Cell, progress: Progress) -> None:
         self._tell("progressed", cell, progress)

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from a3c_core.command_line import Parser
 from a3c_core.config import RunConfig
+from a3c_core.results.settings import upgraded
 from a3c_core.train import train
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -53,7 +54,7 @@ def known_cells(folder: Path) -> list[Known]:
 def digest_again(known: Known) -> str:
     """Run a cell from its beginning, and return the digest of its records."""
     with tempfile.TemporaryDirectory(prefix="replicate-") as directory:
-        train(RunConfig.model_validate_json(known.config), Path(directory), run=known.cell)
+        train(RunConfig.model_validate(upgraded(json.loads(known.config))), Path(directory), run=known.cell)
         return hashlib.sha256((Path(directory) / "episodes.parquet").read_bytes()).hexdigest()
 
 

@@ -1,24 +1,16 @@
 """Settings by their dotted names, such as exchange.queue: the language of grids and of the command line."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from a3c_core.config import SECTIONS, RunConfig
+from a3c_core.results.settings import Flat, flatten, of_config
 from a3c_core.schedules import ScheduleConfig, parse_workers
 
-Flat = dict[str, Any]  # dotted name -> value
-
-
-def flatten(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted name, value) for every leaf of nested settings, whose keys may be dotted themselves."""
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+__all__ = ["Flat", "all_names", "canonical", "flatten", "names_in", "nest", "of_config", "text_of"]
 
 
 def nest(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,11 +52,6 @@ def all_names() -> list[str]:
             inner = [one for part in SECTIONS[name].parts.names() for one in names_in(name, {chooser: part})]
         names.update(dict.fromkeys([f"{name}.{one}" for one in inner] or [name]))
     return list(names)
-
-
-def of_config(config: RunConfig) -> Flat:
-    """Return all settings of a run."""
-    return dict(flatten(config.model_dump(mode="json")))
 
 
 def canonical(name: str, value: Any) -> Any:

@@ -10,20 +10,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from a3c_core.config import RunConfig
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from a3c_core.files import write_json
-from a3c_core.outsiders import modules_of, refuse_untrusted
+from a3c_core.results import settings
+from a3c_core.results.layout import CELLS, CONFIG, CURVES, DONE, METADATA, RUNS, STUDY, ResultsError, read_json
+from a3c_core.results.plan import read_plan
+from a3c_core.results.whole import flaw
 from a3c_core.train import RESULTS_VERSION
 from experiments.grid import Cell, Grid
 from experiments.mistakes import UserError
 from experiments.provenance import provenance
-from experiments.settings import flatten, of_config
 
-State = Literal["new", "finished", "unfinished", "outdated", "different"]
-DONE = ("finished", "overloaded")  # ends that need no other try
+State = Literal["new", "finished", "damaged", "unfinished", "outdated", "different"]
+_COMPACT = (STUDY, RUNS, CURVES)  # what is kept of a study in git
 _LONGEST_NAME = 255  # bytes, in any file system
 _LOCK_PATIENCE_S = 15.0  # a killed sweep's cells need some seconds to notice
 
@@ -41,48 +46,58 @@ class Study:
 
     def cell(self, identity: str) -> Path:
         """Return a cell's directory."""
-        return self.path / "cells" / identity
+        return self.path / CELLS / identity
 
     def state(self, cell: Cell) -> State:
         """Return what the disk holds of a cell."""
         directory = self.cell(cell.id)
-        if not (directory / "config.json").exists():
-            return "new"
         if self.differences(cell):
             return "different"
-        metadata = read_json(directory / "metadata.json") or {}
+        if not (directory / CONFIG).exists():
+            return "new"
+        metadata = read_json(directory / METADATA) or {}
         if metadata.get("results_version", RESULTS_VERSION) != RESULTS_VERSION:
             return "outdated"
-        whole = metadata.get("status") in DONE and (directory / "episodes.parquet").exists()
-        return "finished" if whole else "unfinished"
+        if metadata.get("status") not in DONE:
+            return "unfinished"
+        return "damaged" if self.flaw(cell) else "finished"
+
+    def flaw(self, cell: Cell) -> str | None:
+        """Return what keeps a cell that says it is finished from being whole."""
+        return flaw(self.cell(cell.id), cell.config.episodes)
 
     def differences(self, cell: Cell) -> dict[str, tuple[Any, Any]]:
-        """Return the settings in which the disk differs: name -> (there, here)."""
-        saved = read_json(self.cell(cell.id) / "config.json") or {}
+        """Return the settings in which the disk differs, be it only in the compact tables: name -> (there, here)."""
+        path = self.cell(cell.id) / CONFIG
+        saved = read_json(path) or {} if path.exists() else self._kept.get(cell.id)
+        if saved is None:
+            return {}
+        if "workers" not in saved:
+            raise ResultsError(f"{path} does not hold a run's settings: restore it, or remove the folder of its cell")
+        return settings.differences(saved, cell.config.model_dump(mode="json"))
+
+    @cached_property
+    def _kept(self) -> dict[str, dict[str, Any]]:
+        """The settings of the runs in the compact tables, by cell."""
         try:
-            refuse_untrusted(saved, modules_of(cell.config.model_dump()), cell.id)
-            there = of_config(RunConfig.model_validate(saved))  # newer settings get their defaults
-        except ValueError:
-            there = dict(flatten(saved))
-        here = of_config(cell.config)
-        return {
-            name: (there.get(name), here.get(name))
-            for name in {**there, **here}
-            if there.get(name) != here.get(name) or (name in there) != (name in here)
-        }
+            rows = pq.read_table(self.path / RUNS, columns=["cell", "config"]).to_pylist()
+            return {row["cell"]: json.loads(row["config"]) for row in rows}
+        except FileNotFoundError:
+            return {}
+        except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+            raise ResultsError(f"{self.path / RUNS} is not a table of runs: restore it, or remove it") from error
 
     def with_known_seeds(self, grid: Grid) -> Grid:
         """Return the grid with the seeds that the study had before: running fewer doesn't make it forget the others."""
-        known = (read_json(self.path / "study.json") or {}).get("grid", {})
-        rest = {key: value for key, value in grid.as_data().items() if key not in ("seeds", "tracking", "question")}
-        if any(known.get(key) != value for key, value in rest.items()):
+        known = (read_plan(self.path) or {}).get("grid") or {}
+        if _but_for_seeds(known) != _but_for_seeds(grid.as_data()):
             return grid
         return replace(grid, seeds=tuple(dict.fromkeys([*known["seeds"], *grid.seeds])))
 
     def write(self, grid: Grid, cells: Sequence[Cell]) -> None:
         """Write study.json: the grid and all its cells."""
         write_json(
-            self.path / "study.json",
+            self.path / STUDY,
             {
                 "name": self.name,
                 "question": grid.question,
@@ -95,17 +110,17 @@ class Study:
             },
         )
 
-    def prepare(self, cell: Cell, sweep: str, oversubscribed: bool) -> None:
-        """Write a cell's settings and metadata before it runs; one that resumes keeps its identity and first start."""
+    def prepare(self, cell: Cell, sweep: str, oversubscribed: bool, goes_on: bool = True) -> None:
+        """Write a cell's settings and metadata before it runs; one that goes on keeps its identity and first start."""
         directory = self.cell(cell.id)
-        old = read_json(directory / "metadata.json") or {}
-        write_json(directory / "config.json", cell.config.model_dump(mode="json"))
-        fresh = {"uid": uuid.uuid4().hex, "sweep": sweep, "started": now(), "resumed": []}
-        identity = {key: old.get(key, value) for key, value in fresh.items()}
+        old = (read_json(directory / METADATA) or {}) if goes_on else {}
+        write_json(directory / CONFIG, cell.config.model_dump(mode="json"))
+        fresh: dict[str, Any] = {"uid": uuid.uuid4().hex, "sweep": sweep, "started": now(), "resumed": []}
+        identity = {key: old[key] if isinstance(old.get(key), type(value)) else value for key, value in fresh.items()}
         if old:
             identity["resumed"] = [*identity["resumed"], now()]
         write_json(
-            directory / "metadata.json",
+            directory / METADATA,
             {
                 "id": cell.id,
                 **identity,
@@ -119,44 +134,54 @@ class Study:
 
     def conclude(self, cell: Cell, status: str, reason: str | None = None) -> None:
         """Write how a cell ended."""
-        path = self.cell(cell.id) / "metadata.json"
+        path = self.cell(cell.id) / METADATA
         write_json(path, {**(read_json(path) or {}), "ended": now(), "status": status, "reason": reason})
 
     def put_aside(self, cells: Iterable[Cell]) -> Path | None:
         """Move the cells that exist to aside/<number>, a study directory of its own; return it if there were any."""
-        there = [cell for cell in cells if self.cell(cell.id).exists()]
-        if not there:
+        chosen = list(cells)
+        there = [cell for cell in chosen if self.cell(cell.id).exists()]
+        if not there and not any(cell.id in self._kept for cell in chosen):
             return None
         numbers = [int(path.name) for path in (self.path / "aside").glob("*") if path.name.isdecimal()]
         aside = self.path / "aside" / str(max(numbers, default=0) + 1)
-        (aside / "cells").mkdir(parents=True)
-        if (self.path / "study.json").exists():
-            shutil.copy2(self.path / "study.json", aside)
+        (aside / CELLS).mkdir(parents=True)
+        for name in _COMPACT:
+            if (self.path / name).exists():
+                shutil.copy2(self.path / name, aside)
         for cell in there:
-            self.cell(cell.id).rename(aside / "cells" / cell.id)
+            self.cell(cell.id).rename(aside / CELLS / cell.id)
         return aside
 
     def sweep_id(self, fresh: bool = False) -> str:
         """Return the id under which MLflow groups the study's runs; a fresh start gets a new one."""
-        path = self.path / "cells" / ".sweep.json"
-        known = read_json(path)
-        if known is None or fresh:
-            known = {"sweep": uuid.uuid4().hex, "started": now()}
-            write_json(path, known)
-        return str(known["sweep"])
+        path = self.path / CELLS / ".sweep.json"
+        known = (read_json(path) or {}).get("sweep")
+        if isinstance(known, str) and not fresh:
+            return known
+        sweep = uuid.uuid4().hex
+        write_json(path, {"sweep": sweep, "started": now()})
+        return sweep
 
     @contextmanager
     def locked(self) -> Iterator[int]:
         """Hold the study's lock. Processes that inherit the descriptor hold it too, until the last of them ends."""
-        with lock_file(self.path / "cells" / ".lock", _LOCK_PATIENCE_S) as descriptor:
+        with lock_file(self.path / CELLS / ".lock", _LOCK_PATIENCE_S) as descriptor:
             yield descriptor
+
+
+def _but_for_seeds(grid: dict[str, Any]) -> dict[str, Any]:
+    """Return what makes a grid's cells what they are, but for their seeds; settings at their defaults say nothing."""
+    base = settings.beyond_defaults(grid.get("base", {}))
+    return {"name": grid.get("name"), "base": base, "axes": grid.get("axes", {}), "cases": grid.get("cases", {})}
 
 
 @contextmanager
 def lock_file(path: Path, patience_s: float) -> Iterator[int]:
     """Hold a lock on the file, waiting for it for a while; yield its descriptor."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    with refused_if_unwritable(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
     try:
         while not _lock(descriptor):
@@ -176,18 +201,18 @@ def _lock(descriptor: int) -> bool:
         return False
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, or None if there is no such file or it holds something else."""
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
-
-
 def now() -> str:
     """Return the time as ISO text, in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@contextmanager
+def refused_if_unwritable(folder: Path) -> Iterator[None]:
+    """Raise UserError if writing to `folder` fails within this block, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"results can't be written to {folder}: {error.strerror or error}") from error
 
 
 def refuse_unwritable(folder: Path) -> None:
@@ -200,8 +225,6 @@ def refuse_unwritable(folder: Path) -> None:
     if not nearest.is_dir():
         raise UserError(f"results can't be written to {folder}: {nearest} is not a folder")
     trial = nearest / f".writable-{uuid.uuid4().hex}"
-    try:
+    with refused_if_unwritable(folder):
         trial.mkdir()
         trial.rmdir()
-    except OSError as error:
-        raise UserError(f"results can't be written to {folder}: {error.strerror}") from error

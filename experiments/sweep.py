@@ -9,12 +9,14 @@ from rich.console import Console
 
 from a3c_core.cores import cores, is_oversubscribed
 from a3c_core.outsiders import modules_of
+from a3c_core.results.layout import DONE, read_summary
+from a3c_core.results.whole import setback
 from experiments import processes
 from experiments.cell import Progress
 from experiments.grid import Cell
 from experiments.processes import Children, Message
 from experiments.progress import Board
-from experiments.study import DONE, Study, read_json
+from experiments.study import Study
 
 
 class Plan(NamedTuple):
@@ -40,7 +42,7 @@ class Ending(NamedTuple):
 class Listener(Protocol):
     """Whoever wants to know how cells get on."""
 
-    def started(self, cell: Cell) -> None: ...
+    def started(self, cell: Cell, note: str | None = None) -> None: ...
 
     def progressed(self, cell: Cell, progress: Progress) -> None: ...
 
@@ -51,16 +53,28 @@ def run_sweep(plan: Plan, console: Console) -> tuple[list[Ending], bool]:
     """Run all cells; return how each ended, and whether the sweep was interrupted."""
     children = Children()
     board = Board(plan.cells, console)
-    endings: list[Ending] = []
     with processes.stopped_by_signals(children.stop) as signals, board.shown():
-        if plan.backend == "ray":
-            from experiments.ray_sweep import run_on_ray  # an optional extra
+        endings = _run_cells(plan, children, board)
+    return [_confirmed(plan.study, ending) for ending in endings], bool(signals)
 
-            return run_on_ray(plan, children, board), bool(signals)
-        for cells, jobs in batches(plan.cells, plan.jobs):
-            parallel = joblib.Parallel(n_jobs=jobs, backend="threading", pre_dispatch="all", batch_size=1)
-            endings += parallel(joblib.delayed(run_one)(plan, cell, jobs, children, board) for cell in cells)
-    return endings, bool(signals)
+
+def _run_cells(plan: Plan, children: Children, board: Board) -> list[Ending]:
+    if plan.backend == "ray":
+        from experiments.ray_sweep import run_on_ray  # an optional extra
+
+        return run_on_ray(plan, children, board)
+    endings: list[Ending] = []
+    for cells, jobs in batches(plan.cells, plan.jobs):
+        parallel = joblib.Parallel(n_jobs=jobs, backend="threading", pre_dispatch="all", batch_size=1)
+        endings += parallel(joblib.delayed(run_one)(plan, cell, jobs, children, board) for cell in cells)
+    return endings
+
+
+def _confirmed(study: Study, ending: Ending) -> Ending:
+    """Return the ending, or a failure if what the cell left is no longer there, as when somebody removed it."""
+    if ending.status not in DONE or study.state(ending.cell) == "finished":
+        return ending
+    return ending._replace(status="failed", reason="its results are gone or not whole: the same command runs it again")
 
 
 def batches(cells: Sequence[Cell], jobs: int | None) -> list[tuple[list[Cell], int]]:
@@ -76,9 +90,10 @@ def run_one(plan: Plan, cell: Cell, at_once: int, children: Children, board: Lis
     """Run one cell on this machine, unless the sweep is stopping, and keep its ending on disk."""
     if children.stopping:
         return Ending(cell, "waiting")
-    board.started(cell)
+    lost = setback(plan.study.cell(cell.id))
+    board.started(cell, lost.words if lost else None)
     try:
-        plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once))
+        plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once), goes_on=lost is None)
         status, reason = _supervise(plan, cell, children, board)
         plan.study.conclude(cell, status, reason)
     except OSError as error:  # no space left, say
@@ -92,8 +107,8 @@ def run_one(plan: Plan, cell: Cell, at_once: int, children: Children, board: Lis
 def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> tuple[str, str | None]:
     """Start the cell's process, follow it to its end, and return how it ended and why."""
     directory = plan.study.cell(cell.id)
-    summary = read_json(directory / "summary.json")
-    if summary is not None and summary.get("outcome") in DONE:
+    summary = read_summary(directory)
+    if summary is not None and summary["outcome"] in DONE and plan.study.flaw(cell) is None:
         return str(summary["outcome"]), None  # the sweep was killed between the cell's end and the note of it
     said: Message = {}
 
@@ -108,7 +123,7 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> t
     trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
     process = processes.start("experiments.cell", [str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
-    if log.stat().st_size == 0:
+    if log.exists() and log.stat().st_size == 0:
         log.unlink()
     return _outcome(code, said, children.stopping)
 

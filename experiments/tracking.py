@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from a3c_core.results.layout import CELLS, DONE, ResultsError, read_metadata
+from a3c_core.results.plan import read_plan
 from experiments.cell_run import LOGGED, UID, CellRun, milliseconds
 from experiments.mlflow_store import all_runs, experiment_of
-from experiments.study import DONE, read_json
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -34,7 +35,7 @@ class Tracker:
 
     def __init__(self, client: "MlflowClient", uri: str, study: Path):
         self._client, self._study = client, study
-        self._content = read_json(study / "study.json") or {}
+        self._content = read_plan(study) or {}
         self._experiment = experiment_of(client, uri, self._content["name"])
         runs = all_runs(client, self._experiment)
         self._ids = {run.data.tags[UID]: run.info.run_id for run in runs if UID in run.data.tags}
@@ -46,19 +47,20 @@ class Tracker:
         behind = []
         in_a_row = 0
         for cell in self._content["cells"]:
-            metadata = read_json(self._study / "cells" / cell["id"] / "metadata.json")
-            if metadata is None or self._is_complete(metadata):
-                continue
+            metadata = None
             try:
+                metadata = self._metadata(cell)
+                if metadata is None or self._is_complete(metadata):
+                    continue
                 if in_a_row < _FAILURES_IN_A_ROW:
                     self._sync_cell(cell, metadata)
                     in_a_row = 0
             except Exception as error:
                 failures.append(f"{cell['id']}: {one_line(error)}")
-                in_a_row += 1
-            if self._is_complete(metadata):
+                in_a_row += not isinstance(error, ResultsError)  # that is no fault of the store's
+            if metadata is not None and self._is_complete(metadata):
                 on_complete(cell["id"])
-            elif metadata["status"] in DONE or failures:
+            elif failures or (metadata is not None and metadata["status"] in DONE):
                 behind.append(cell["id"])
         return Sync(sum(run.complete for run in self._runs.values()), behind, failures[0] if failures else None)
 
@@ -66,7 +68,7 @@ class Tracker:
         """Close the parent runs of sweeps whose cells have all ended and are all there."""
         left: dict[str, bool] = {}
         for cell in self._content["cells"]:
-            metadata = read_json(self._study / "cells" / cell["id"] / "metadata.json")
+            metadata = self._metadata(cell)
             if metadata is not None:
                 left[metadata["sweep"]] = left.get(metadata["sweep"], False) or not self._is_complete(metadata)
         for sweep in (sweep for sweep, is_left in left.items() if not is_left and sweep in self._ids):
@@ -75,13 +77,16 @@ class Tracker:
 
     def _note(self, sweep: str) -> str:
         """Return the description of a sweep: its question, and links to its cells' curves side by side."""
-        cells = [read_json(self._study / "cells" / cell["id"] / "metadata.json") for cell in self._content["cells"]]
+        cells = [self._metadata(cell) for cell in self._content["cells"]]
         runs = [self._ids[cell["uid"]] for cell in cells if cell is not None and cell["sweep"] == sweep]
         links = [
             f"[Mean score by {name}]({comparison(self._experiment, runs[:_MOST_COMPARED], 'score_mean_100', axis)})"
             for name, axis in (("episodes", "step"), ("time", "relative"))
         ]
         return "\n\n".join([self._content["question"], *links])
+
+    def _metadata(self, cell: dict[str, Any]) -> dict[str, Any] | None:
+        return read_metadata(self._study / CELLS / cell["id"])
 
     def _is_complete(self, metadata: dict[str, Any]) -> bool:
         return metadata["uid"] in self._runs and self._runs[metadata["uid"]].complete
@@ -90,8 +95,8 @@ class Tracker:
         uid = metadata["uid"]
         if uid not in self._runs:
             run = self._ids.get(uid) or self._create_run(cell["id"], metadata)
-            every = self._content["grid"]["tracking"]["every"]
-            self._runs[uid] = CellRun(self._client, run, cell, self._study / "cells" / cell["id"], every)
+            every = (self._content.get("grid") or {}).get("tracking", {}).get("every", 1)
+            self._runs[uid] = CellRun(self._client, run, cell, self._study / CELLS / cell["id"], every)
         self._runs[uid].sync(metadata)
 
     def _create_run(self, cell: str, metadata: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from a3c_core.cores import cores, is_oversubscribed
 from a3c_core.real.ray_cluster import ray_is_installed
+from a3c_core.results.plan import read_plan
 from experiments.grid import Cell, Grid
 from experiments.grid_file import find_grid, read_grid
 from experiments.mistakes import UserError
@@ -54,6 +55,7 @@ def understand(wish: Wish) -> Sweep:
     chosen = select(file.grid, cells, wish.only)
     study = Study(wish.results, file.grid.name)
     refuse_unwritable(study.path)
+    read_plan(study.path)  # a damaged one is refused before anything runs
     states = {cell.id: study.state(cell) for cell in chosen}
     todo = tuple(cell for cell in chosen if wish.fresh or states[cell.id] != "finished")
     sweep = Sweep(study, file.grid, cells, chosen, states, todo)
@@ -71,6 +73,9 @@ def announcement(sweep: Sweep, wish: Wish) -> Iterator[str]:
         yield f"{_cells(finished)} already finished: skipped (--fresh runs them again)"
     if unfinished and not wish.fresh:
         yield f"{_cells(unfinished)} unfinished: resumed"
+    if (damaged := sweep.in_state("damaged")) and not wish.fresh:
+        such_as = f"{damaged[0].id} ({sweep.study.flaw(damaged[0])})"
+        yield f"{_cells(len(damaged))} finished once, but not whole, such as {such_as}: run again"
     if outdated := len(sweep.in_state("outdated")):
         yield f"{_cells(outdated)} made by an older version of the core: run again"
     if wish.backend == "ray":

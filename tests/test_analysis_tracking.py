@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from a3c_core.results.settings import flatten
 from analysis import report
 from analysis.data import tracking
 from analysis.data.load import load_study
@@ -62,7 +63,7 @@ class PretendedMlflow:
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    return list(tracking._flatten(config, prefix))
+    return list(flatten(config, prefix))
 
 
 @pytest.fixture(scope="module")

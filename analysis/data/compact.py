@@ -6,6 +6,7 @@ of its full records. curves.parquet has its records cut into bins (metrics.binne
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core.files import write_whole
+from a3c_core.results.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, read_json, read_summary
+from a3c_core.results.settings import differences
 from a3c_core.virtual.costs import load_profile
 from analysis.data import metrics
-from analysis.data.study import DONE, StudyError
+from analysis.data.study import StudyError
 
-RUNS, CURVES = "runs.parquet", "curves.parquet"
 _FORMAT = {b"a3c_study": b"1"}
 _TEXT = ("cell", "config", "status", "reason", "commit", "summary", "costs", "episodes_sha256")
 _RUN_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in _TEXT]
@@ -28,6 +30,7 @@ _COUNTS = ("bin", "episodes", "workers", "env_steps", "updates")
 _CLOCKS = ("clock_s", "arrived_s", "busy_s")
 _MEANS = ("score", "return", "steps", "truncated", "staleness", "queue", "queue_wait_s", "episode_s")
 _MEASURES = (*_CLOCKS, *_MEANS, "entropy", "gradient_norm", "applied")
+_NEEDED = ("cell", "config", "status"), ("cell", "bin", "episodes")  # without these a table is not one of ours
 _CURVE_FIELDS: list[tuple[str, pa.DataType]] = [("cell", pa.dictionary(pa.int32(), pa.string()))]
 _CURVE_FIELDS += [(name, pa.int64()) for name in _COUNTS] + [(name, pa.float32()) for name in _MEASURES]
 
@@ -43,7 +46,8 @@ def read(folder: Path) -> Compact | None:
     """Return the compact tables in `folder`, or None if it has none; refuse files that are something else."""
     if not (folder / RUNS).exists() or not (folder / CURVES).exists():
         return None
-    runs, curves = _read_table(folder / RUNS, _RUN_FIELDS), _read_table(folder / CURVES, _CURVE_FIELDS)
+    runs = _read_table(folder / RUNS, _RUN_FIELDS, _NEEDED[0])
+    curves = _read_table(folder / CURVES, _CURVE_FIELDS, _NEEDED[1])
     return Compact(runs.to_pandas(), curves.to_pandas())
 
 
@@ -75,36 +79,49 @@ def _arrow(tables: Compact) -> list[pa.Table]:
     return [table.replace_schema_metadata(_FORMAT) for table in found]
 
 
+def is_of(row: Mapping[Any, Any], cell: Mapping[str, Any]) -> bool:
+    """Return whether a row of the runs table is of a run with a cell's settings."""
+    if row["config"] == text(cell["config"]):
+        return True
+    saved = parsed(row["config"])
+    return bool(saved) and not differences(saved, cell["config"])
+
+
 def row_of(directory: Path, cell: str, config: dict[str, Any]) -> dict[str, Any]:
     """Return a cell's row of the runs table, from its directory, with the digest of its records if it is done."""
-    metadata, summary = _read_json(directory / "metadata.json"), _read_json(directory / "summary.json")
-    status = str(metadata.get("status") or "running")
+    metadata, summary = read_json(directory / METADATA) or {}, read_summary(directory)
     row: dict[str, Any] = {
         "cell": cell,
         "config": text(config),
-        "status": status,
-        "reason": metadata.get("reason"),
-        "commit": metadata.get("commit"),
-        "dirty": metadata.get("dirty"),
-        "oversubscribed": metadata.get("oversubscribed"),
+        "status": _if_of(str, metadata.get("status")) or "running",
+        "reason": _if_of(str, metadata.get("reason")),
+        "commit": _if_of(str, metadata.get("commit")),
+        "dirty": _if_of(bool, metadata.get("dirty")),
+        "oversubscribed": _if_of(bool, metadata.get("oversubscribed")),
         "summary": text(summary) if summary else None,
         "costs": _costs(config),
         "episodes_sha256": None,
-        "played": summary.get("episodes") if summary else _rows_so_far(directory),
+        "played": summary["episodes"] if summary else _rows_so_far(directory),
     }
-    if _read_json(directory / "config.json") != config:
+    saved = read_json(directory / CONFIG) or {}
+    if "workers" not in saved or differences(saved, config):
         return {**row, "status": "different", "reason": "the run in its directory has other settings than the study"}
-    if status in DONE:
+    if row["status"] in DONE:
         try:
-            row["episodes_sha256"] = _digest(directory / "episodes.parquet")
+            row["episodes_sha256"] = _digest(directory / EPISODES)
         except OSError:
-            return {**row, "status": "unreadable", "reason": "its episodes.parquet is missing"}
+            return {**row, "status": "unreadable", "reason": f"its {EPISODES} is missing"}
     return row
+
+
+def _if_of(kind: type, value: Any) -> Any:
+    """Return `value` if it is of that kind: files that people touched may hold anything."""
+    return value if isinstance(value, kind) else None
 
 
 def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
     """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound."""
-    path = directory / "episodes.parquet"
+    path = directory / EPISODES
     try:
         found = pq.read_schema(path).names
         lacking = [name for name in metrics.COLUMNS if name not in found]
@@ -122,9 +139,18 @@ def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
     return curve
 
 
-def text(content: dict[str, Any]) -> str:
+def text(content: Mapping[str, Any]) -> str:
     """Return settings as text that is equal for equal settings."""
     return json.dumps(content, sort_keys=True)
+
+
+def parsed(content: object) -> dict[str, Any]:
+    """Return what `text` made text of; nothing for anything else."""
+    try:
+        found = json.loads(content) if isinstance(content, str) else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _costs(config: dict[str, Any]) -> str | None:
@@ -156,23 +182,21 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _read_table(path: Path, fields: list[tuple[str, pa.DataType]]) -> pa.Table:
+def _read_table(path: Path, fields: list[tuple[str, pa.DataType]], needed: tuple[str, ...]) -> pa.Table:
+    """Return a table with these fields: those of another version that it lacks are empty, those beyond are left out."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise StudyError(f"{path} can't be read: damaged or no parquet file") from error
-    if (table.schema.metadata or {}).get(b"a3c_study") != _FORMAT[b"a3c_study"] or table.column_names != [
-        n for n, _ in fields
-    ]:
-        raise StudyError(
-            f"{path} is not a compact study table of this version: remove it, or rebuild it from its cells"
-        )
-    return table
+    ours = b"a3c_study" in (table.schema.metadata or {}) and set(needed) <= set(table.column_names)
+    try:
+        columns = [_column(table, name, kind) for name, kind in fields] if ours else []
+    except pa.ArrowException:
+        columns = []
+    if not columns:
+        raise StudyError(f"{path} is not a compact study table: restore it, or rebuild it from its cells")
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=_FORMAT))
+
+
+def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    return table[name].cast(kind) if name in table.column_names else pa.nulls(len(table), kind)

@@ -5,20 +5,23 @@
 A cell that is missing, unfinished, failed or unreadable has a row that says so.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from a3c_core.games.base import EnvironmentConfig
+from a3c_core.results import plan as plans
+from a3c_core.results.layout import CELLS, CONFIG, DONE, METADATA, STUDY
+from a3c_core.results.whole import flaw
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
 from analysis.data import compact, metrics
 from analysis.data.score import StudyScore, score_of
-from analysis.data.study import DONE, Study, StudyError, schedule_label, variant_label
+from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
 
@@ -40,70 +43,106 @@ def load_study(folder: Path | str, on_cell: OnCell | None = None) -> Study:
 
 def read_plan(folder: Path) -> Plan:
     """Return the plan in `folder`/study.json; say what is wrong if there is none."""
-    path = folder / "study.json"
     if not folder.is_dir():
         raise StudyError(f"no folder {folder}: give the folder of a study, such as results/report")
-    if not path.exists():
-        raise StudyError(f"{folder} holds no study: it has no study.json, which run_sweep.py writes")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        plan = Plan(str(content["name"]), str(content["question"]), dict(content["axes"]), list(content["cells"]))
-        for cell in plan.cells:
-            cell["id"], cell["settings"]["seed"], cell["config"]["workers"], cell["config"]["episodes"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StudyError(f"{path} is not a study's plan: it needs name, question, axes and cells") from error
-    if not plan.cells:
-        raise StudyError(f"{path} plans no cells")
-    return plan
+    content = plans.read_plan(folder)
+    if content is None:
+        raise StudyError(f"{folder} holds no study: it has no {STUDY}, which run_sweep.py writes")
+    if not content["cells"]:
+        raise StudyError(f"{folder / STUDY} plans no cells")
+    return Plan(content["name"], content["question"], content["axes"], content["cells"])
+
+
+class Gathered(NamedTuple):
+    """The compact tables of a study, and where they come from."""
+
+    tables: compact.Compact
+    kept: int = 0  # planned runs that could not be seen anew, and are as the tables had them
+    beyond: int = 0  # runs that the plan does not know (any more)
 
 
 def collect(folder: Path, plan: Plan, on_cell: OnCell | None = None) -> compact.Compact:
     """Return the compact tables of a study: from its cells where they are done, else as kept before."""
+    return gather(folder, plan, on_cell).tables
+
+
+def gather(folder: Path, plan: Plan, on_cell: OnCell | None = None) -> Gathered:
+    """Bring the compact tables up to date: a run is replaced by a newer one of its cell, and never dropped."""
     kept = compact.read(folder) or compact.empty()
-    rows, curves = [], []
+    found = []
     for number, cell in enumerate(plan.cells):
-        row, curve = _collect_cell(folder, cell, kept)
-        if row is not None:
-            rows.append(row)
-        if curve is not None:
-            curves.append(curve)
+        found.append(_collect_cell(folder, cell, kept))
         if on_cell is not None:
             on_cell(number + 1, len(plan.cells))
+    rows = [row for row, _, _ in found if row is not None]
+    done = {row["cell"] for row in rows if row["status"] in DONE}
+    beyond = kept.runs[kept.runs["status"].isin(DONE) & ~kept.runs["cell"].isin(done)]
+    curves = [curve for _, curve, _ in found if curve is not None]
+    curves += [kept.curves[kept.curves["cell"].isin(beyond["cell"])]] if len(beyond) else []
+    tables = _tables([*rows, *beyond.to_dict("records")], curves)
+    return Gathered(tables, sum(is_kept for _, _, is_kept in found), len(beyond))
+
+
+def _tables(rows: list[dict[Any, Any]], curves: list[pd.DataFrame]) -> compact.Compact:
     blank = compact.empty()
     together = pd.concat(curves) if curves else blank.curves
     runs = pd.DataFrame(rows, columns=blank.runs.columns)
     return compact.rounded(compact.Compact(runs, together[list(blank.curves.columns)].reset_index(drop=True)))
 
 
-def _collect_cell(
-    folder: Path, cell: dict[str, Any], kept: compact.Compact
+Found = tuple[dict[str, Any] | None, pd.DataFrame | None, bool]  # a cell's row and curve, and whether both were kept
+
+
+def _collect_cell(folder: Path, cell: dict[str, Any], kept: compact.Compact) -> Found:
+    """Return what is there of a cell: what its directory holds, or what was kept if that is all, or better."""
+    old = _kept_of(cell, kept)
+    new = _read_cell(folder / CELLS / cell["id"], cell, old)
+    if new[0] is None or (new[0]["status"] not in DONE and old[1] is not None):
+        return (*old, old[1] is not None)
+    return (*new, False)
+
+
+def _kept_of(cell: dict[str, Any], kept: compact.Compact) -> tuple[dict[str, Any] | None, pd.DataFrame | None]:
+    """Return the row and the curve that were kept of a cell with these settings."""
+    for row in kept.runs[kept.runs["cell"] == cell["id"]].to_dict("records"):
+        if compact.is_of(row, cell):
+            curve = kept.curves[kept.curves["cell"] == cell["id"]] if row["status"] in DONE else None
+            return {str(name): value for name, value in row.items()}, curve
+    return None, None
+
+
+def _read_cell(
+    directory: Path, cell: dict[str, Any], old: tuple[dict[str, Any] | None, pd.DataFrame | None]
 ) -> tuple[dict[str, Any] | None, pd.DataFrame | None]:
-    """Return a cell's row and curve, each None if there is none."""
-    directory = folder / "cells" / cell["id"]
-    old = kept.runs[(kept.runs["cell"] == cell["id"]) & (kept.runs["config"] == compact.text(cell["config"]))]
-    old_row = old.iloc[0].to_dict() if len(old) else None
-    old_curve = kept.curves[kept.curves["cell"] == cell["id"]] if old_row and old_row["status"] in DONE else None
-    if not (directory / "config.json").exists() and not (directory / "metadata.json").exists():
-        return old_row, old_curve
+    """Return the row and the curve of a cell's directory; the curve is the old one if the records are the same."""
+    if not (directory / CONFIG).exists() and not (directory / METADATA).exists():
+        return None, None
     row = compact.row_of(directory, cell["id"], cell["config"])
     if row["status"] not in DONE:
-        return (old_row, old_curve) if old_curve is not None else (row, None)
-    if old_row is not None and old_curve is not None and old_row["episodes_sha256"] == row["episodes_sha256"]:
-        return row, old_curve
+        return row, None
+    old_row, curve = old
+    planned = cell["config"]["episodes"]
     try:
-        return row, compact.curve_of(directory, cell["id"], cell["config"]["episodes"])
+        if old_row is None or curve is None or old_row["episodes_sha256"] != row["episodes_sha256"]:
+            curve = compact.curve_of(directory, cell["id"], planned)
+        if problem := flaw(directory, planned):
+            raise StudyError(problem)
     except StudyError as error:
         return {**row, "status": "unreadable", "reason": str(error)}, None
+    return row, curve
 
 
 def assemble(plan: Plan, tables: compact.Compact) -> Study:
-    """Return the study that a plan and its compact tables make."""
-    rows = {row["cell"]: row for row in tables.runs.to_dict("records")}
-    curves = dict(iter(tables.curves.groupby("cell", observed=True)))
+    """Return the study that a plan and its compact tables make; runs of other settings are no part of it."""
+    planned = {cell["id"]: cell for cell in plan.cells}
+    every = [row for row in tables.runs.to_dict("records") if row["cell"] in planned]
+    rows = {row["cell"]: row for row in every if compact.is_of(row, planned[row["cell"]])}
+    ours = tables.curves[tables.curves["cell"].isin(rows)].reset_index(drop=True)
+    curves = dict(iter(ours.groupby("cell", observed=True)))
     runs = pd.DataFrame([_run_row(cell, rows.get(cell["id"]), curves.get(cell["id"])) for cell in plan.cells])
     repeated = runs.duplicated(["schedule", "variant", "seed"])
     runs = runs[~repeated].reset_index(drop=True)
-    return Study(plan.name, plan.question, plan.axes, runs, tables.curves, _score(plan.cells[0]["config"]))
+    return Study(plan.name, plan.question, plan.axes, runs, ours, _score(plan.cells[0]["config"]))
 
 
 def _score(config: Mapping[str, Any]) -> StudyScore:
@@ -136,7 +175,7 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
     }
     if curve is None or known["status"] not in DONE:
         return result
-    summary = json.loads(known["summary"]) if isinstance(known.get("summary"), str) else {}
+    summary = compact.parsed(known.get("summary"))
     numbers = {name: value for name, value in summary.items() if isinstance(value, int | float)}
     score = _score(config)
     measured = metrics.run_metrics(curve, score)
@@ -148,8 +187,8 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
     derived["clock_s"] = float(curve["clock_s"].iloc[-1]) if known["status"] == "finished" else np.nan
     derived["collapsed"] = metrics.collapsed(
         derived["final_score"],
-        derived["queue_peak"],
-        derived["workers_max"],
+        derived.get("queue_peak", np.nan),
+        derived.get("workers_max", np.nan),
         known["status"] == "overloaded",
         score.learned_above,
     )
@@ -158,10 +197,11 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
 
 def _predictions(costs: object, curve: pd.DataFrame) -> dict[str, float]:
     """Return what a cost profile predicts for the episodes that were played: N*, shares of a worker's time, service."""
-    if not isinstance(costs, str):
+    known = {name: value for name, value in compact.parsed(costs).items() if name in CostProfile.model_fields}
+    try:
+        profile = CostProfile.model_validate(known)
+    except ValidationError:  # none, or of another version
         return {}
-    known = {name: value for name, value in json.loads(costs).items() if name in CostProfile.model_fields}
-    profile = CostProfile.model_validate(known)
     predictions = {"update_s": profile.update_s * profile.slowdown, "service_s": profile.service_s(mailboxes=1)}
     for when, part in (("start", metrics.first_tenth(curve)), ("end", metrics.last_tenth(curve))):
         steps = float(part["steps"].mean())
@@ -171,11 +211,16 @@ def _predictions(costs: object, curve: pd.DataFrame) -> dict[str, float]:
         predictions |= {
             f"saturation_{when}": profile.saturation_workers(steps),
             f"cycle_s_{when}": cycle_s,
-            f"play_share_{when}": play_s / cycle_s,
-            f"gradient_share_{when}": gradient_s / cycle_s,
-            f"service_share_{when}": predictions["service_s"] / cycle_s,
+            f"play_share_{when}": _share(play_s, cycle_s),
+            f"gradient_share_{when}": _share(gradient_s, cycle_s),
+            f"service_share_{when}": _share(predictions["service_s"], cycle_s),
         }
     return predictions
+
+
+def _share(part_s: float, whole_s: float) -> float:
+    """Return the share of a whole; of nothing, where everything is free, there is none."""
+    return part_s / whole_s if whole_s else np.nan
 
 
 def _shares_measured(summary: dict[str, float], measured: dict[str, float]) -> dict[str, float]:

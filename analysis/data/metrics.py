@@ -161,7 +161,7 @@ def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
         "steps_per_s": float(_ratio(curve["env_steps"].iloc[-1], curve["clock_s"].iloc[-1])),
         "episodes_per_s": float(_ratio(curve["episodes"].iloc[-1], curve["clock_s"].iloc[-1])),
         "updates_per_s_start": float(_ratio(start["updates"].iloc[-1], start["clock_s"].iloc[-1])),
-        "utilisation_start": float(min(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
+        "utilisation_start": float(np.minimum(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
         "load_start": load_between(curve, 0.0, 0.1),
         "load_end": load_between(curve, 0.9, 1.0),
         "cycle_s_start": cycle_s,

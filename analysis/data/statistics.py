@@ -57,6 +57,8 @@ def estimate(values: np.ndarray) -> Estimate:
     values = np.asarray(values, float)
     if not values.size:
         return NOTHING
+    if not np.isfinite(values).all():  # as N* of a master that costs nothing
+        return Estimate(float(iqm(values)), float("nan"), float("nan"), values.size)
     low, high = interval(values[:, None])
     return Estimate(float(iqm(values)), float(low[0]), float(high[0]), values.size)
 
@@ -80,8 +82,11 @@ def paired_difference(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
 
 
 def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
-    """Return how many times larger ours is than theirs [runs], paired by position; both positive."""
-    logs = estimate(np.log(np.asarray(ours, float)) - np.log(np.asarray(theirs, float)))
+    """Return how many times larger ours is than theirs [runs], paired by position; nothing if not all are positive."""
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    if not ((ours > 0) & (theirs > 0)).all():
+        return NOTHING
+    logs = estimate(np.log(ours) - np.log(theirs))
     value, low, high = (float(np.exp(number)) for number in logs[:3])
     return Estimate(value, low, high, logs.runs)
 

@@ -9,16 +9,13 @@ import numpy as np
 import pandas as pd
 
 from a3c_core.games.base import FLAPPY_BIRD
+from a3c_core.results.layout import DONE, ResultsError
 from a3c_core.schedules import Span
 from analysis.data import statistics
 from analysis.data.score import StudyScore, score_of
 
+StudyError = ResultsError  # a study can't be read or shown; the message is for the user
 _TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-DONE = ("finished", "overloaded")  # ends that tell something; everything else is missing data
-
-
-class StudyError(Exception):
-    """A study can't be read or shown; the message is for the user."""
 
 
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that what is computed of it can be kept
@@ -124,6 +121,11 @@ class Study:
     def schedules_are_settings(self) -> bool:
         """Whether this is the part `shown` of a study that compares settings: each stands for a schedule."""
         return bool((self.runs["tint"] >= 0).any())
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether the runs' clock moves: by a profile without costs it does not."""
+        return bool(len(self.curves)) and bool(self.curves["clock_s"].max() > 0)
 
     @property
     def episodes(self) -> int:

@@ -13,8 +13,10 @@ import pandas as pd
 from a3c_core.config import RunConfig
 from a3c_core.files import write_json
 from a3c_core.outsiders import modules_of
+from a3c_core.results.layout import DONE
+from a3c_core.results.settings import flatten
 from analysis.data import compact
-from analysis.data.study import DONE, StudyError
+from analysis.data.study import StudyError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -64,7 +66,7 @@ def newest_cells(runs: "list[Run]") -> "list[Run]":
 
 def settings_of(cell: str, config: dict[str, Any]) -> dict[str, Any]:
     """Return a cell's values on the axes: its id names them, by the last part of their names where that is enough."""
-    flat = dict(_flatten(config))
+    flat = dict(flatten(config))
     settings: dict[str, Any] = {}
     for part in cell.split(","):
         short, _, text = part.partition("=")
@@ -202,11 +204,3 @@ def _refuse_other_study(folder: Path) -> None:
     path = folder / "study.json"
     if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("source") != "mlflow":
         raise StudyError(f"{folder} holds a study already: read that (without --experiment), or choose another --out")
-
-
-def _flatten(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in content.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

@@ -15,7 +15,7 @@ from analysis.words import duration, number, percent
 def plot_load(study: Study, ax: Axes) -> Axes:
     """Draw the work that arrives at the master, as a share of what it can do."""
     draw_over(study, ax, study.schedules(), _smooth_load)
-    ax.set_yscale("log")
+    style.make_logarithmic(ax)
     ax.axhline(1.0, color=style.WARNING, linewidth=1.2)
     style.plain(ax.yaxis)
     ax.text(0.99, 0.93, "all that the master can do", transform=ax.get_yaxis_transform(), ha="right", va="top",

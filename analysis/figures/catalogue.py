@@ -18,7 +18,7 @@ FIGURES = (
     "analysis.figures.queue:FIGURE",
     "analysis.figures.saturation:FIGURE",
     "analysis.figures.episode_costs:FIGURE",
-    "analysis.figures.score_axes:FIGURE",
+    "analysis.figures.score_axes:figures",
     "analysis.figures.frontier:FIGURE",
 )
 

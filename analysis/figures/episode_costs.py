@@ -56,7 +56,7 @@ def _draw_masters_part(ax: Axes, rows: pd.DataFrame, left: np.ndarray) -> None:
 def plot_episode_time(study: Study, ax: Axes) -> Axes:
     """Draw how long an episode takes its worker: the better it plays, the less often it bothers the master."""
     draw_over(study, ax, study.schedules(), "episode_s")
-    ax.set_yscale("log")
+    style.make_logarithmic(ax)
     style.plain(ax.yaxis)
     ax.set_ylabel("time per episode (s)")
     ax.set_title("How long an episode takes")

@@ -23,7 +23,7 @@ _MOST_RANKED = 4  # schedules that are all named
 def plot_frontier(study: Study, ax: Axes) -> Axes:
     """Draw learning per episode against speed, and the schedules that no other beats in both."""
     points = frontier_points(study)
-    best = points[points["best"]].sort_values("speed")
+    best = points[points["best"]].sort_values("speed", kind="stable")
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
     rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
     numbers = points.to_dict("index")
@@ -57,7 +57,7 @@ def _label_rows(speeds: pd.Series) -> dict[str, int]:
     """Return the row, counted from the top, in which each label below its point runs into no other."""
     ends: list[float] = []  # of the last label in each row
     rows = {}
-    for label, speed in speeds.sort_values().items():
+    for label, speed in speeds.sort_values(kind="stable").items():
         free = next((row for row, end in enumerate(ends) if end < speed), len(ends))
         ends[free : free + 1] = [speed + _LETTER * len(str(label)) * speeds.max()]
         rows[str(label)] = free
@@ -114,7 +114,7 @@ def sentence(study: Study) -> str:
 def _of_frontier(study: Study) -> str:
     """Name the schedules that no other beats in both, from slow to fast, with the numbers of both ends."""
     points = frontier_points(study)
-    best = points[points["best"]].sort_values("speed")
+    best = points[points["best"]].sort_values("speed", kind="stable")
     ends = best.iloc[[0, -1]] if len(best) > 1 else best
     said = [f"{number(end.learning)} {study.score.unit} at {number(end.speed)} steps/s" for _, end in ends.iterrows()]
     return f"No other schedule beats {listed(best.index)} in both learning and speed: {' to '.join(said)}."
@@ -147,4 +147,5 @@ FIGURE = StudyFigure(
     panels=(plot_frontier, plot_time_to_score),
     sentence=sentence,
     section="tradeoff",
+    applies=lambda study: study.takes_time,
 )

@@ -79,6 +79,8 @@ def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
 
 
 def _draw_limit(ax: Axes, workers: float) -> None:
+    if not np.isfinite(workers):  # a master that costs nothing is never busy
+        return
     """Mark from which number of workers on the master is busy at the start."""
     ax.axvspan(workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
     ax.axvline(workers, color=style.WARNING, linewidth=1.2)

@@ -18,7 +18,7 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
     draw_runs(study, ax, "utilisation_start")
     limit = saturating_workers(study)
     workers = np.geomspace(*ax.get_xlim(), 200)
-    if np.isfinite(limit):
+    if 0 < limit < np.inf:
         ax.plot(
             workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted"
         )
@@ -35,7 +35,7 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
     """Draw updates per second at the start against the number of workers: predicted line, observed runs."""
     draw_runs(study, ax, "updates_per_s_start")
     limit = saturating_workers(study)
-    if np.isfinite(limit):
+    if 0 < limit < np.inf:
         service_s = float(study.done["service_s"].median())
         workers = np.geomspace(*ax.get_xlim(), 200)
         ax.plot(workers, np.minimum(workers / limit, 1.0) / service_s, color=style.MUTED, linewidth=1.6, zorder=2)
@@ -66,6 +66,8 @@ def sentence(study: Study) -> str:
     busy = {s: study.estimate(s, "utilisation_start").value for s in study.schedules(dynamic=False)}
     idle = [schedule for schedule in busy if busy[schedule] < _SATURATED]
     saturated = [schedule for schedule in busy if busy[schedule] >= _SATURATED]
+    if not idle and not saturated:
+        return "Nothing takes any time here, so that the master is never seen to be busy."
     observed = f"the master is seen to saturate {_where(idle, saturated, busy)}"
     if not np.isfinite(limit):
         return sentences.sentence(observed)

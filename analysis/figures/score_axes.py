@@ -41,10 +41,9 @@ def _first(study: Study, column: str, axis: str, show) -> str:
     return f"{axis} by {first.title} ({show(medians[first])})" if np.isfinite(medians[first]) else ""
 
 
-FIGURE = StudyFigure(
-    name="score_axes",
-    title="The same runs on four axes",
-    panels=tuple(partial(plot_score_over, axis=axis) for axis in _TITLES),
-    sentence=sentence,
-    section="tradeoff",
-)
+def figures(study: Study) -> list[StudyFigure]:
+    """Return the figure: without the clock where nothing takes any time."""
+    axes = [axis for axis in _TITLES if study.shown.takes_time or axis != "clock_s"]
+    title = f"The same runs on {'four' if study.shown.takes_time else 'three'} axes"
+    panels = tuple(partial(plot_score_over, axis=axis) for axis in axes)
+    return [StudyFigure("score_axes", title, panels, sentence, section="tradeoff")]

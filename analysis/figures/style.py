@@ -2,11 +2,11 @@
 
 import io
 import math
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import matplotlib
+import numpy as np
 from matplotlib import colormaps, ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
@@ -16,11 +16,11 @@ from PIL import Image
 
 from analysis.data.curves import Band
 from analysis.data.study import Schedule, Study
+from analysis.figures.rounding import round_figure
 
 PANEL_INCHES = (5.0, 3.25)  # without the legend
 LEGEND_LINE_INCHES = 0.2
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
-_PATH = re.compile(rb'\bd="[^"]*"')
 _LEGEND_LETTERS = 70  # that fit into a line under a panel
 _MARKERS = "XvDPo^s<"
 _SETTINGS = (
@@ -62,8 +62,6 @@ _RC = {
     "legend.fontsize": 8.5,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    "svg.hashsalt": "a3c",
-    "svg.fonttype": "path",
 }
 
 
@@ -192,6 +190,12 @@ def paper() -> Iterator[None]:
 Panel = Callable[[Study, Axes], Axes]
 
 
+def make_logarithmic(ax: Axes) -> None:
+    """Make y logarithmic, unless all that is drawn is 0: by a profile without costs nothing takes any time."""
+    if any((np.asarray(line.get_ydata(), float) > 0).any() for line in ax.lines):
+        ax.set_yscale("log")
+
+
 def draw(study: Study, panels: list[Panel]) -> Figure:
     """Return a figure with the panels side by side, two in a row."""
     columns = min(2, len(panels))
@@ -200,6 +204,7 @@ def draw(study: Study, panels: list[Panel]) -> Figure:
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr, call-arg]
     for place, panel in enumerate(panels):
         panel(study, figure.add_subplot(rows, columns, place + 1))
+    round_figure(figure)
     lines = max(_legend_lines(ax) for ax in figure.axes)
     figure.set_size_inches(PANEL_INCHES[0] * columns, (PANEL_INCHES[1] + LEGEND_LINE_INCHES * lines) * rows)
     return figure
@@ -210,23 +215,10 @@ def _legend_lines(ax: Axes) -> int:
     return math.ceil(len(legend.get_texts()) / legend._ncols) if legend else 0  # type: ignore[attr-defined]
 
 
-def image(figure: Figure, kind: str, dpi: int = 150) -> bytes:
-    """Return the figure as "png" or "svg"; equal figures give equal bytes."""
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
-    figure.set_layout_engine("none")  # it is laid out: the next image need not do it again
-    return _PATH.sub(_shorter, buffer.getvalue()) if kind == "svg" else _with_palette(buffer)
-
-
-def _with_palette(png: io.BytesIO) -> bytes:
-    """Return a picture with 256 colours, a third of its size: results are kept in git."""
-    buffer = io.BytesIO()
-    picture = Image.open(png).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+def image(figure: Figure, dpi: int = 150) -> bytes:
+    """Return the figure as PNG with 256 colours, a third of its size; equal figures give equal bytes."""
+    drawn, buffer = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi, metadata={"Software": None})
+    picture = Image.open(drawn).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     picture.save(buffer, "png", optimize=True)
     return buffer.getvalue()
-
-
-def _shorter(path: re.Match[bytes]) -> bytes:
-    """Return an SVG path with hundredths of a point: finer can't be seen, and takes a third of the file."""
-    return re.sub(rb"(\d\.\d\d)\d+", rb"\1", path[0])

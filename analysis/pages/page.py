@@ -95,7 +95,7 @@ def _drawn(study: Study, entry: StudyFigure, on_figure: OnFigure) -> Drawn:
     on_figure(entry.name)
     part = entry.part(study)
     with style.paper():
-        images = [style.image(style.draw(part, [panel]), "png") for panel in entry.panels]
+        images = [style.image(style.draw(part, [panel])) for panel in entry.panels]
     setting = "" if entry.whole or not study.shown_variant else f" ({study.shown_variant})"
     return Drawn(
         entry.name, entry.title + setting, entry.says(study), [base64.b64encode(image).decode() for image in images]

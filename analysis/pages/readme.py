@@ -4,6 +4,8 @@ Everything but the notes is computed. `notes.md`, beside the study's tables, is 
 and what the study can't say.
 """
 
+import html
+import re
 from pathlib import Path
 
 from analysis.claims.catalogue import judge_all
@@ -20,9 +22,10 @@ NOTES = "notes.md"
 def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
     """Return the page."""
     notes = folder / NOTES
-    parts = [f"# {study.question}", answer(study)]
+    question = _plain(study.question)
+    parts = [f"# {question}", html.escape(answer(study), quote=False)]
     if len(study.done):
-        parts.append(f"![{study.question}](figures/{main_figure(study).name}.png)")
+        parts.append(f"![{question}](figures/{main_figure(study).name}.png)")
         parts += _verdicts(study, extras)
     parts += ["## How", _method(study, extras)]
     if notes.exists():
@@ -45,7 +48,13 @@ def _row(judgement: Judgement) -> str:
     claim = judgement.claim
     needed = f" *What would decide it: {'; '.join(judgement.needed)}.*" if judgement.needed else ""
     findings = " ".join(finding.text for finding in judgement.findings)
-    return f"| {judgement.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {findings}{needed} |"
+    rests_on = html.escape(findings + needed, quote=False).replace("|", r"\|")
+    return f"| {judgement.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {rests_on} |"
+
+
+def _plain(text: str) -> str:
+    """Return Markdown that shows `text` as it is, in one line, whatever a grid's author put into it."""
+    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 def _method(study: Study, extras: Extras) -> str:

@@ -1,0 +1,1 @@
+"""The contract between those who make results and those who read them: layout, words, settings, and what is whole."""
