@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         made.error(f"--jobs {options.jobs}: at least 1 is needed")
     if options.no_tracking and (options.tracking_uri or options.sync):
         made.error("--no-tracking does not go together with --tracking-uri or --sync")
-    from experiments.entry import carry_out
+    from experiments.sweep.entry import carry_out
 
     return carry_out(options)
 

@@ -12,8 +12,8 @@ import rich.table
 
 from a3c_core.command_line import Parser
 from a3c_core.files import write_whole
-from experiments.comparison import Bench, Comparison, settings
-from experiments.validate_figure import draw
+from experiments.agreement.comparison import Bench, Comparison, settings
+from experiments.agreement.figure import draw
 
 EXAMPLES = """\
 examples:

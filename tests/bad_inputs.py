@@ -13,7 +13,7 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
 from a3c_core.virtual.costs import CostProfile
-from experiments.settings import all_names
+from experiments.grid.settings import all_names
 from tests.learner_cases import trained_parameters
 
 LONG, DIGITS, DEEP = "x" * 5_000, "9" * 5_000, "[" * 3_000 + "]" * 3_000

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from experiments.mlflow_store import connect
+from experiments.tracking.store import connect
 from tests.sweeps import wait_for
 
 

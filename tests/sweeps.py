@@ -56,12 +56,12 @@ def wait_for(condition: Callable[[], object], limit_s: float = PATIENCE_S) -> No
 
 def cell_processes(folder: Path) -> dict[str, int]:
     """Return {cell: process id} of the cells of sweeps that were started in the folder."""
-    return {words[-2]: process for process, words in _processes(folder, "experiments.cell")}
+    return {words[-2]: process for process, words in _processes(folder, "experiments.sweep.cell")}
 
 
 def tracker_processes(folder: Path) -> list[int]:
     """Return the process ids of the tracking processes of sweeps that were started in the folder."""
-    return [process for process, _ in _processes(folder, "experiments.tracker")]
+    return [process for process, _ in _processes(folder, "experiments.tracking.tracker")]
 
 
 def _processes(folder: Path, module: str) -> Iterator[tuple[int, list[str]]]:

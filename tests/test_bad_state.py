@@ -17,8 +17,8 @@ from a3c_core.train import train
 from analysis import figures, report
 from analysis.data.load import load_study
 from analysis.pages import readme
-from experiments.grid import Cell
-from experiments.study import Study
+from experiments.grid.cells import Cell
+from experiments.sweep.study_folder import StudyFolder
 from tests.analysis_studies import make
 from tests.sweeps import COMMAND, ROOT, everything_in, metadata, results, write_grid
 
@@ -121,7 +121,7 @@ def test_metadata_of_the_wrong_shape(spoiled, content, capsys):
         read_metadata(spoiled / CELL)
     assert load_study(spoiled).runs["status"].tolist() == ["running"]
     cell = Cell("workers=2,seed=0", {}, RunConfig.model_validate_json((spoiled / CELL / "config.json").read_bytes()))
-    study = Study(spoiled.parent, "tiny")
+    study = StudyFolder(spoiled.parent, "tiny")
     assert study.state(cell) == "unfinished"
     study.prepare(cell, "sweep", oversubscribed=False)
     assert isinstance(metadata(spoiled / CELL)["resumed"], list)

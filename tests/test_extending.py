@@ -10,9 +10,9 @@ from a3c_core.config import RunConfig
 from a3c_core.parts import parts_of
 from a3c_core.records import read_records
 from a3c_core.train import train
-from experiments.grid_file import read_grid
-from experiments.mistakes import GridError
-from experiments.validation import validated_cells
+from experiments.grid.errors import GridError
+from experiments.grid.file import read_grid
+from experiments.grid.validation import validated_cells
 from run_sweep import main as run_sweep
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from a3c_core.yaml_text import NotYaml, read_yaml
-from experiments.grid import Grid, cell_id, expand, short_names
-from experiments.grid_file import SHIPPED, find_grid, read_grid, shipped_grids
-from experiments.mistakes import GridError, UserError
-from experiments.overrides import select, with_seeds, with_settings
-from experiments.settings import nest, text_of
-from experiments.validation import validated_cells
+from experiments.grid.cells import Grid, cell_id, expand, short_names
+from experiments.grid.errors import GridError, UserError
+from experiments.grid.file import SHIPPED, find_grid, read_grid, shipped_grids
+from experiments.grid.overrides import select, with_seeds, with_settings
+from experiments.grid.settings import nest, text_of
+from experiments.grid.validation import validated_cells
 
 HEAD = "name: g\nquestion: Why?\n"
 
@@ -25,7 +25,7 @@ def mistakes(tmp_path, text, head=HEAD):
     """Return the mistakes that are found in a grid file, as lines."""
     with pytest.raises(GridError) as caught:
         validated_cells(load(tmp_path, text, head))
-    return [str(mistake) for mistake in caught.value.mistakes]
+    return [str(mistake) for mistake in caught.value.problems]
 
 
 def test_cells_come_in_the_order_of_the_axes_with_ids_from_their_values(tmp_path):

@@ -6,11 +6,11 @@ from pydantic import ValidationError
 from a3c_core.config import RunConfig
 from a3c_core.errors import on_a_screen
 from a3c_core.virtual.costs import load_profile
-from experiments.estimate import cell_seconds
-from experiments.grid_file import read_grid
-from experiments.mistakes import GridError
-from experiments.overrides import with_settings
-from experiments.validation import validated_cells
+from experiments.grid.errors import GridError
+from experiments.grid.file import read_grid
+from experiments.grid.overrides import with_settings
+from experiments.grid.validation import validated_cells
+from experiments.sweep.estimate import cell_seconds
 
 HEAD = "name: g\nquestion: Why?\n"
 

@@ -13,10 +13,10 @@ from a3c_core.interrupts import Interruption
 from a3c_core.records import RecordsLost, read_records, sound_records
 from a3c_core.results.whole import flaw, setback
 from a3c_core.train import SimulatedRun, train
-from experiments.grid import expand
-from experiments.grid_file import read_grid
-from experiments.study import Study
-from experiments.sweep import Ending, _confirmed
+from experiments.grid.cells import expand
+from experiments.grid.file import read_grid
+from experiments.sweep.runner import Ending, _confirmed
+from experiments.sweep.study_folder import StudyFolder
 from tests.sweeps import metadata, results, sweep, write_grid
 
 CONFIG = RunConfig(workers="6", episodes=600, exchange=ExchangeConfig(channel="mailbox", queue="unbounded"))
@@ -161,7 +161,7 @@ def test_what_a_removed_folder_left_behind_is_not_taken_for_a_whole_run(finished
 
 
 def test_a_sweep_does_not_call_done_what_is_gone(finished, tmp_path):
-    study = Study(tmp_path / "results", "tiny")
+    study = StudyFolder(tmp_path / "results", "tiny")
     (cell,) = expand(read_grid(tmp_path / "tiny.yaml").grid)
     assert _confirmed(study, Ending(cell, "finished")).status == "finished"
     shutil.rmtree(finished)

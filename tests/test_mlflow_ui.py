@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from a3c_core.records import read_records
-from experiments.mlflow_store import connect
-from experiments.tracking import Tracker, comparison
+from experiments.tracking.mirror import Tracker, comparison
+from experiments.tracking.store import connect
 from tests.browser import INSTALLED, browser
 from tests.mlflow_server import free_port, mlflow_server, new_database
 from tests.sweeps import wait_for
@@ -33,7 +33,7 @@ def served(tmp_path_factory):
     client = connect(uri)
     tracker = Tracker(client, uri, study.path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("experiments.cell_run.collect", lambda cell, into: [])  # no pictures, which take seconds
+        patch.setattr("experiments.tracking.cell_run.collect", lambda cell, into: [])  # no pictures, which take seconds
         tracker.sync()
     tracker.end_sweeps()
     port = free_port()

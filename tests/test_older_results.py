@@ -16,10 +16,10 @@ from a3c_core.results.settings import beyond_defaults, differences, flatten, of_
 from analysis import figures, report
 from analysis.data import compact
 from analysis.data.load import assemble, gather, load_study, read_plan
-from experiments.grid import expand
-from experiments.grid_file import read_grid
-from experiments.settings import nest
-from experiments.study import Study
+from experiments.grid.cells import expand
+from experiments.grid.file import read_grid
+from experiments.grid.settings import nest
+from experiments.sweep.study_folder import StudyFolder
 from tests.analysis_studies import make, plan, write_metadata
 from tests.sweeps import ROOT, write_grid
 
@@ -85,7 +85,7 @@ def test_the_committed_studies_as_the_programs_grids_are_today(tmp_path):
         for file in ("study.json", "runs.parquet", "curves.parquet"):
             shutil.copy(ROOT / "results" / name / file, folder)
         before = pd.read_parquet(folder / "runs.parquet")
-        study, grid = Study(tmp_path, name), read_grid(ROOT / f"experiments/{name}.yaml").grid
+        study, grid = StudyFolder(tmp_path, name), read_grid(ROOT / f"experiments/{name}.yaml").grid
         assert {study.state(cell) for cell in expand(grid)} == {"new"}
         known = study.with_known_seeds(grid)
         study.write(known, expand(known))

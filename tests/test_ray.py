@@ -213,7 +213,9 @@ def cell_pids(folder) -> dict[str, int]:
     """Return {cell: process id} of the cells whose results are in the folder, wherever they were started."""
     commands = {process.pid: process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])}
     return {
-        words[-1]: pid for pid, words in commands.items() if "experiments.cell" in words and str(folder) in words[-2]
+        words[-1]: pid
+        for pid, words in commands.items()
+        if "experiments.sweep.cell" in words and str(folder) in words[-2]
     }
 
 

@@ -15,16 +15,15 @@ from a3c_core.command_line import duration
 from a3c_core.config import RunConfig
 from a3c_core.cores import is_oversubscribed
 from a3c_core.train import RESULTS_VERSION, train
-from experiments import wishes
-from experiments.cell import Progress
-from experiments.estimate import cell_seconds, sweep_seconds
-from experiments.grid import Cell
-from experiments.grid_file import read_grid
-from experiments.mistakes import UserError
-from experiments.progress import Board
-from experiments.ray_sweep import groups
-from experiments.study import Study, lock_file
-from experiments.sweep import batches
+from experiments.grid.cells import Cell
+from experiments.grid.errors import UserError
+from experiments.grid.file import read_grid
+from experiments.sweep.cell import Progress
+from experiments.sweep.estimate import cell_seconds, sweep_seconds
+from experiments.sweep.progress import Board
+from experiments.sweep.ray_cells import groups
+from experiments.sweep.runner import batches
+from experiments.sweep.study_folder import StudyFolder, lock_file
 from tests.sweeps import (
     ROOT,
     cell_processes,
@@ -121,7 +120,7 @@ def test_other_settings_are_another_study(finished, monkeypatch, capsys):
 
 
 def test_a_study_remembers_its_other_seeds(tmp_path):
-    study = Study(tmp_path, "tiny")
+    study = StudyFolder(tmp_path, "tiny")
     grid = read_grid(write_grid(tmp_path, seeds=3)).grid
     study.write(grid, ())
     one = read_grid(write_grid(tmp_path, seeds=[7])).grid
@@ -322,11 +321,11 @@ def test_durations_are_readable():
         ({"address": "10.0.0.1:6379"}, {}, "--address names a Ray cluster"),
     ],
 )
-def test_what_needs_ray_says_so_without_it(tmp_path, monkeypatch, wish, base, expected):
-    monkeypatch.setattr(wishes, "ray_is_installed", lambda: False)
+def test_what_needs_ray_says_so_without_it(tmp_path, monkeypatch, request, base, expected):
+    monkeypatch.setattr(request, "ray_is_installed", lambda: False)
     grid = write_grid(tmp_path, base={"episodes": 10, **base})
     with pytest.raises(UserError, match=re.escape(expected)):
-        wishes.understand(wishes.Wish(str(grid), tmp_path / "results", **wish))
+        request.understand(request.Request(str(grid), tmp_path / "results", **request))
 
 
 def test_cells_on_ray_ask_for_the_cores_they_need():

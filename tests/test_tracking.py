@@ -11,14 +11,14 @@ from a3c_core import checkpoints
 from a3c_core.learning_curve import rolling_mean
 from a3c_core.records import read_records
 from a3c_core.train import train
-from experiments import tracking_uri
-from experiments.cell_run import LOGGED, milliseconds
-from experiments.episode_metrics import MOST_POINTS, batches
-from experiments.grid import expand
-from experiments.grid_file import read_grid
-from experiments.mlflow_store import Deleted, connect
-from experiments.study import Study, read_json
-from experiments.tracking import Tracker
+from experiments.grid.cells import expand
+from experiments.grid.file import read_grid
+from experiments.sweep.study_folder import StudyFolder, read_json
+from experiments.tracking import uri
+from experiments.tracking.cell_run import LOGGED, milliseconds
+from experiments.tracking.episode_metrics import MOST_POINTS, batches
+from experiments.tracking.mirror import Tracker
+from experiments.tracking.store import Deleted, connect
 from tests.mlflow_server import free_port, kill_server, mlflow_server, new_database
 from tests.sweeps import (
     PATIENCE_S,
@@ -52,7 +52,7 @@ def study(tmp_path, request):
 
 def make_study(folder, name, **content):
     grid = read_grid(write_grid(folder, name, **content)).grid
-    made = Study(folder / "results", name)
+    made = StudyFolder(folder / "results", name)
     cells = expand(grid)
     made.write(grid, cells)
     for cell in cells:
@@ -143,7 +143,7 @@ def test_a_finished_cell_is_a_nested_run_with_everything(store, study):
 @pytest.fixture
 def no_artifacts(monkeypatch):
     """Pictures take a second each."""
-    monkeypatch.setattr("experiments.cell_run.collect", lambda cell, into: [])
+    monkeypatch.setattr("experiments.tracking.cell_run.collect", lambda cell, into: [])
 
 
 @pytest.mark.usefixtures("no_artifacts")
@@ -204,7 +204,7 @@ def test_of_a_running_cell_only_what_will_not_be_played_again_is_logged(store, t
     client, uri = store
     base = {"episodes": 3000, "profile": "uniform", "checkpoint_s": 0.001}
     grid = read_grid(write_grid(tmp_path, "running", base=base, axes={"workers": [3]})).grid
-    made, (cell,) = Study(tmp_path / "results", "running"), expand(grid)
+    made, (cell,) = StudyFolder(tmp_path / "results", "running"), expand(grid)
     made.write(grid, [cell])
     made.prepare(cell, "running", oversubscribed=False)
     directory = made.cell(cell.id)
@@ -252,12 +252,12 @@ def test_a_deleted_experiment_is_not_filled_in_silence(store, study):
 
 
 def test_addresses_are_shown_without_passwords(monkeypatch):
-    assert tracking_uri.shown("http://me:secret@host:5000/x") == "http://host:5000/x"
+    assert uri.shown("http://me:secret@host:5000/x") == "http://host:5000/x"
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert tracking_uri.tracking_uri(None) == "sqlite:///mlflow.db"
+    assert uri.tracking_uri(None) == "sqlite:///mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
-    assert tracking_uri.tracking_uri(None) == "http://elsewhere"
-    assert tracking_uri.tracking_uri("http://given") == "http://given"
+    assert uri.tracking_uri(None) == "http://elsewhere"
+    assert uri.tracking_uri("http://given") == "http://given"
 
 
 def test_two_sweeps_at_the_same_moment_on_a_new_database(tmp_path):

@@ -5,8 +5,8 @@ import signal
 import subprocess
 from contextlib import suppress
 
-from experiments.mlflow_store import connect
-from experiments.study import lock_file
+from experiments.sweep.study_folder import lock_file
+from experiments.tracking.store import connect
 from tests.sweeps import PATIENCE_S, started_sweep, tracker_processes, wait_for, way_on, write_grid
 from tests.test_tracking import assert_every_episode_once, runs_of
 

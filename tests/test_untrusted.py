@@ -7,9 +7,9 @@ import pytest
 
 from a3c_core import play
 from a3c_core.config import RunConfig
-from experiments import cell
-from experiments.grid_file import read_grid
-from experiments.validation import validated_cells
+from experiments.grid.file import read_grid
+from experiments.grid.validation import validated_cells
+from experiments.sweep import cell
 from tests.bad_inputs import forged, sound_checkpoint
 
 ID = "own_game:Own-v0"

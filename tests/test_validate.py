@@ -10,7 +10,7 @@ from a3c_core.exchange_costs import FROZEN
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
-from experiments.comparison import Comparison, Setting
+from experiments.agreement.comparison import Comparison, Setting
 from experiments.validate import closing, main, markdown, rows
 from tests.fake_engine import simulate
 

@@ -13,8 +13,8 @@ _LOOK_S = 0.05
 _PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 _BY_COMMAND = {  # a word of the command line: role
     "run_sweep.py": "sweep",
-    "experiments.cell": "cell",
-    "experiments.tracker": "MLflow tracker",
+    "experiments.sweep.cell": "cell",
+    "experiments.tracking.tracker": "MLflow tracker",
     "tests.storm.run": "master",
     "multiprocessing.resource_tracker": "resource tracker",
     "multiprocessing.forkserver": "fork server",

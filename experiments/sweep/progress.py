@@ -13,8 +13,8 @@ from rich.table import Table
 
 from a3c_core import heartbeat
 from a3c_core.command_line import duration
-from experiments.cell import Progress
-from experiments.grid import Cell
+from experiments.grid.cells import Cell
+from experiments.sweep.cell import Progress
 
 _NOTHING = Progress(0, 0.0, 0.0, 0, 0.0)
 

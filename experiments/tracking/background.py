@@ -8,8 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from experiments import processes
-from experiments.processes import Message
+from experiments.sweep import processes
+from experiments.sweep.processes import Message
 
 FULL_PRIORITY = "--full-priority"
 _HANDOVER_S = 3.0  # for the end of what gives way: on an idle machine it needs no successor
@@ -64,7 +64,7 @@ class _Process:
     """One tracking process, and what it has said so far."""
 
     def __init__(self, study: Path, uri: str, complete: set[str], *options: str):
-        self._process = processes.start("experiments.tracker", [str(study), uri, *options])
+        self._process = processes.start("experiments.tracking.tracker", [str(study), uri, *options])
         self._complete = complete  # cells, filled by us
         self._last: Message | None = None
         self._error: str | None = None

@@ -16,8 +16,8 @@ from a3c_core import checkpoints
 from a3c_core.records import read_records
 from a3c_core.results.layout import DONE, read_summary
 from a3c_core.results.settings import flatten
-from experiments.artifacts import collect
-from experiments.episode_metrics import batches
+from experiments.tracking.artifacts import collect
+from experiments.tracking.episode_metrics import batches
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

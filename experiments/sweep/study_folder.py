@@ -23,9 +23,9 @@ from a3c_core.results.layout import CELLS, CONFIG, CURVES, DONE, METADATA, RUNS,
 from a3c_core.results.plan import read_plan
 from a3c_core.results.whole import flaw
 from a3c_core.train import RESULTS_VERSION
-from experiments.grid import Cell, Grid
-from experiments.mistakes import UserError
-from experiments.provenance import provenance
+from experiments.grid.cells import Cell, Grid
+from experiments.grid.errors import UserError
+from experiments.sweep.provenance import provenance
 
 State = Literal["new", "finished", "damaged", "unfinished", "outdated", "different"]
 _COMPACT = (STUDY, RUNS, CURVES)  # what is kept of a study in git
@@ -33,16 +33,16 @@ _LONGEST_NAME = 255  # bytes, in any file system
 _LOCK_PATIENCE_S = 15.0  # a killed sweep's cells need some seconds to notice
 
 
-class Study:
+class StudyFolder:
     """The directory of one study."""
 
     def __init__(self, results: Path, name: str):
         self.name = name
         self.path = results / name
 
-    def absolute(self) -> "Study":
+    def absolute(self) -> "StudyFolder":
         """Return the same study by a path that is good in any working directory."""
-        return Study(self.path.parent.absolute(), self.name)
+        return StudyFolder(self.path.parent.absolute(), self.name)
 
     def cell(self, identity: str) -> Path:
         """Return a cell's directory."""

@@ -19,13 +19,13 @@ import joblib
 from a3c_core.config import RunConfig
 from a3c_core.cores import cores
 from a3c_core.real.ray_cluster import ADDRESS, NoCluster, connected
-from experiments.cell import Progress
-from experiments.grid import Cell
-from experiments.mistakes import UserError
-from experiments.processes import Children
-from experiments.progress import Board
-from experiments.study import lock_file
-from experiments.sweep import Ending, Plan, run_one
+from experiments.grid.cells import Cell
+from experiments.grid.errors import UserError
+from experiments.sweep.cell import Progress
+from experiments.sweep.processes import Children
+from experiments.sweep.progress import Board
+from experiments.sweep.runner import Ending, Plan, run_one
+from experiments.sweep.study_folder import lock_file
 
 TRIES = 3  # of a cell whose machine is lost
 _LOOK_S = 0.3  # between two looks at the switchboard

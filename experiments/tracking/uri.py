@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from experiments.mistakes import UserError
+from experiments.grid.errors import UserError
 
 DEFAULT = "sqlite:///mlflow.db"
 _PATIENCE_S = 5.0

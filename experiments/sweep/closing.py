@@ -11,15 +11,15 @@ from rich.table import Table
 
 from a3c_core.command_line import duration, python_command
 from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
-from experiments.grid import Cell
-from experiments.provenance import ROOT
-from experiments.study import Study
-from experiments.tracking_uri import DEFAULT, shown, sqlite_path
+from experiments.grid.cells import Cell
+from experiments.sweep.provenance import ROOT
+from experiments.sweep.study_folder import StudyFolder
+from experiments.tracking.uri import DEFAULT, shown, sqlite_path
 
 _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")
 
 
-def print_cells(study: Study, cells: Sequence[Cell], console: Console) -> None:
+def print_cells(study: StudyFolder, cells: Sequence[Cell], console: Console) -> None:
     """Print one line per cell with what it came to."""
     table = Table(title=escape(study.name), title_justify="left")
     table.add_column("cell", no_wrap=True)
@@ -30,7 +30,7 @@ def print_cells(study: Study, cells: Sequence[Cell], console: Console) -> None:
     console.print(table)
 
 
-def cell_row(study: Study, cell: Cell) -> tuple[str, ...]:
+def cell_row(study: StudyFolder, cell: Cell) -> tuple[str, ...]:
     """Return a cell's numbers as text; empty where there are none."""
     directory = study.cell(cell.id)
     status = str((read_json(directory / METADATA) or {}).get("status", "missing"))
@@ -50,14 +50,14 @@ def _numbers(summary: dict[str, Any], cell: Cell) -> tuple[str, ...]:
     )
 
 
-def finished_cells(study: Study) -> int:
+def finished_cells(study: StudyFolder) -> int:
     """Return how many cells of the study are done: all those that MLflow shall have."""
     cells = (read_json(study.path / "study.json") or {}).get("cells", [])
     known = (read_json(study.cell(cell["id"]) / "metadata.json") or {} for cell in cells)
     return sum(metadata.get("status") in DONE for metadata in known)
 
 
-def where_to_look(study: Study, uri: str | None) -> list[str]:
+def where_to_look(study: StudyFolder, uri: str | None) -> list[str]:
     """Return the closing lines: results, page, MLflow."""
     lines = [f"Results: {study.path}/"]
     if importlib.util.find_spec("analysis.report") is not None:

@@ -14,18 +14,18 @@ from rich.table import Table
 from a3c_core import heartbeat
 from a3c_core.command_line import duration, python_command, shown_path
 from a3c_core.real.ray_cluster import ADDRESS
-from experiments import closing
-from experiments.background import BackgroundTracker
-from experiments.estimate import cell_seconds, sweep_seconds
-from experiments.grid import expand
-from experiments.grid_file import read_grid, shipped_grids
-from experiments.mistakes import UserError
-from experiments.provenance import ROOT
-from experiments.study import Study, lock_file, refused_if_unwritable
-from experiments.sweep import Ending, Plan, batches, run_sweep
-from experiments.tracking_uri import DEFAULT, answers, shown
-from experiments.validation import validated_cells
-from experiments.wishes import Sweep, Wish, announcement, understand
+from experiments.grid.cells import expand
+from experiments.grid.errors import UserError
+from experiments.grid.file import read_grid, shipped_grids
+from experiments.grid.validation import validated_cells
+from experiments.sweep import closing
+from experiments.sweep.estimate import cell_seconds, sweep_seconds
+from experiments.sweep.provenance import ROOT
+from experiments.sweep.request import Request, Sweep, announcement, understand
+from experiments.sweep.runner import Ending, Plan, batches, run_sweep
+from experiments.sweep.study_folder import StudyFolder, lock_file, refused_if_unwritable
+from experiments.tracking.background import BackgroundTracker
+from experiments.tracking.uri import DEFAULT, answers, shown
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -46,9 +46,9 @@ def list_grids(console: Console) -> int:
     return DONE
 
 
-def dry_run(wish: Wish, console: Console) -> int:
+def dry_run(request: Request, console: Console) -> int:
     """Print what a sweep would do, and about how long it would take; change nothing."""
-    sweep = understand(wish)
+    sweep = understand(request)
     table = Table(title=escape(f"{sweep.study.name}: {sweep.grid.question}"), title_justify="left")
     for name in ("cell", "on disk", "would take about"):
         table.add_column(name, justify="right" if name.startswith("would") else "left")
@@ -60,31 +60,31 @@ def dry_run(wish: Wish, console: Console) -> int:
     if not todo:
         _say(console, "Nothing to run.")
         return DONE
-    if wish.backend == "ray":
+    if request.backend == "ray":
         _say(console, f"To run: {len(todo)} cells, as many at once as the Ray cluster has room for.")
         return DONE
     groups = ", then ".join(
-        f"{len(group)} cells, {at_once} at once" for group, at_once in batches(sweep.todo, wish.jobs)
+        f"{len(group)} cells, {at_once} at once" for group, at_once in batches(sweep.todo, request.jobs)
     )
     _say(
         console,
-        f"To run: {groups}. About {duration(sweep_seconds(sweep.todo, wish.jobs))}; less for cells that collapse.",
+        f"To run: {groups}. About {duration(sweep_seconds(sweep.todo, request.jobs))}; less for cells that collapse.",
     )
     return DONE
 
 
-def run(wish: Wish, console: Console) -> int:
+def run(request: Request, console: Console) -> int:
     """Run a sweep; return the exit code."""
-    sweep = understand(wish)
-    tracker = _start_tracker(sweep.study, wish.uri) if wish.uri is not None else None
+    sweep = understand(request)
+    tracker = _start_tracker(sweep.study, request.uri) if request.uri is not None else None
     try:
-        with sweep.study.locked() as lock, _backend(wish):
-            endings, interrupted = _run_locked(wish, understand(wish), tracker, lock, console)
+        with sweep.study.locked() as lock, _backend(request):
+            endings, interrupted = _run_locked(request, understand(request), tracker, lock, console)
             missing = _finish(tracker, interrupted, sweep.study, console) if tracker else None
     finally:
         if tracker is not None:
             tracker.abandon()
-    _close(wish, sweep, endings, missing, console)
+    _close(request, sweep, endings, missing, console)
     if interrupted:
         _say(console, "Interrupted. The same command goes on from here.")
         return INTERRUPTED
@@ -95,7 +95,7 @@ def sync(results: Path, names: Sequence[str], uri: str, console: Console) -> int
     """Bring MLflow up to date with the studies of these names, or with all; return the exit code."""
     if not os.path.isdir(results):
         raise UserError(f"there are no results in {results}")
-    studies = [Study(results, name).path for name in names] or sorted(
+    studies = [StudyFolder(results, name).path for name in names] or sorted(
         path.parent for path in results.glob("*/study.json")
     )
     for path in studies:
@@ -104,8 +104,8 @@ def sync(results: Path, names: Sequence[str], uri: str, console: Console) -> int
     if not studies:
         raise UserError(f"there are no results in {results}")
     answers(uri)
-    from experiments.mlflow_store import connect
-    from experiments.tracking import one_line
+    from experiments.tracking.mirror import one_line
+    from experiments.tracking.store import connect
 
     try:
         client = connect(uri)
@@ -121,7 +121,7 @@ def sync(results: Path, names: Sequence[str], uri: str, console: Console) -> int
 
 def _sync_study(client: "MlflowClient", uri: str, path: Path, console: Console) -> str | None:
     """Bring one study up to date; return what kept it from that."""
-    from experiments.tracking import Tracker
+    from experiments.tracking.mirror import Tracker
 
     with lock_file(path / "cells" / ".tracking.lock", patience_s=3.0):
         tracker = Tracker(client, uri, path)
@@ -132,18 +132,18 @@ def _sync_study(client: "MlflowClient", uri: str, path: Path, console: Console) 
     return result.reason
 
 
-def _backend(wish: Wish) -> AbstractContextManager[None]:
+def _backend(request: Request) -> AbstractContextManager[None]:
     """Return what must be there while cells run."""
-    if wish.address is not None:
-        os.environ[ADDRESS] = wish.address  # for this process and for its cells
-    if wish.backend != "ray":
+    if request.address is not None:
+        os.environ[ADDRESS] = request.address  # for this process and for its cells
+    if request.backend != "ray":
         return nullcontext()
-    from experiments.ray_sweep import cluster  # an optional extra
+    from experiments.sweep.ray_cells import cluster  # an optional extra
 
     return cluster()
 
 
-def _start_tracker(study: Study, uri: str) -> BackgroundTracker:
+def _start_tracker(study: StudyFolder, uri: str) -> BackgroundTracker:
     """Start tracking, or raise UserError if the store is not there."""
     known = answers(uri)
     tracker = BackgroundTracker(study.path, uri)
@@ -155,26 +155,26 @@ def _start_tracker(study: Study, uri: str) -> BackgroundTracker:
 
 
 def _run_locked(
-    wish: Wish, sweep: Sweep, tracker: BackgroundTracker | None, lock: int, console: Console
+    request: Request, sweep: Sweep, tracker: BackgroundTracker | None, lock: int, console: Console
 ) -> tuple[list[Ending], bool]:
     """Run the sweep while nobody else can."""
     study = sweep.study
-    for line in announcement(sweep, wish):
+    for line in announcement(sweep, request):
         _say(console, line)
     with refused_if_unwritable(study.path):
-        aside = study.put_aside(cell for cell in sweep.todo if wish.fresh or sweep.states[cell.id] == "outdated")
+        aside = study.put_aside(cell for cell in sweep.todo if request.fresh or sweep.states[cell.id] == "outdated")
         grid = study.with_known_seeds(sweep.grid)
         study.write(grid, expand(grid))
-        identity = study.sweep_id(wish.fresh)
+        identity = study.sweep_id(request.fresh)
     if aside is not None:
         _say(console, f"Older results are kept in {aside}/")
     if tracker is not None:
         tracker.begin()
-    plan = Plan(study, sweep.todo, wish.jobs, wish.fail_fast, identity, lock, wish.backend)
+    plan = Plan(study, sweep.todo, request.jobs, request.fail_fast, identity, lock, request.backend)
     return run_sweep(plan, console)
 
 
-def _finish(tracker: BackgroundTracker, interrupted: bool, study: Study, console: Console) -> str | None:
+def _finish(tracker: BackgroundTracker, interrupted: bool, study: StudyFolder, console: Console) -> str | None:
     """Wait for the tracking process to tell everything; return what kept it from that."""
     cells, began_s = closing.finished_cells(study), time.monotonic()
 
@@ -191,24 +191,24 @@ def _finish(tracker: BackgroundTracker, interrupted: bool, study: Study, console
         return "interrupted"
 
 
-def _close(wish: Wish, sweep: Sweep, endings: Sequence[Ending], missing: str | None, console: Console) -> None:
+def _close(request: Request, sweep: Sweep, endings: Sequence[Ending], missing: str | None, console: Console) -> None:
     """Say what came of it, and where to look."""
     closing.print_cells(sweep.study, sweep.chosen, console)
     for ending in endings:
         if ending.status == "failed":
             _say(console, f"failed: {ending.cell.id}: {ending.reason}")
-    for line in closing.where_to_look(sweep.study, wish.uri):
+    for line in closing.where_to_look(sweep.study, request.uri):
         _say(console, line)
     if missing is not None:
-        _say(console, f"MLflow is not up to date ({missing}). Nothing is lost: {_sync_command(wish)}")
+        _say(console, f"MLflow is not up to date ({missing}). Nothing is lost: {_sync_command(request)}")
 
 
-def _sync_command(wish: Wish) -> str:
+def _sync_command(request: Request) -> str:
     """Return the command that brings MLflow up to date."""
-    words = [shown_path(ROOT / "run_sweep.py"), "--sync", "--grid", wish.grid]
-    words += [word for setting in wish.settings for word in ("--set", setting)]
-    words += ["--results", str(wish.results)] if wish.results != Path("results") else []
-    words += ["--tracking-uri", shown(wish.uri)] if wish.uri not in (None, DEFAULT) else []
+    words = [shown_path(ROOT / "run_sweep.py"), "--sync", "--grid", request.grid]
+    words += [word for setting in request.settings for word in ("--set", setting)]
+    words += ["--results", str(request.results)] if request.results != Path("results") else []
+    words += ["--tracking-uri", shown(request.uri)] if request.uri not in (None, DEFAULT) else []
     return python_command(*words)
 
 

@@ -14,10 +14,10 @@ from a3c_core.errors import in_words, near_miss, shown, unknown
 from a3c_core.parts import misfit
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import profile_of
-from experiments.grid import CASE, Cell, Combination, Grid, cell_id, combinations, short_names
-from experiments.grid_file import GridFile
-from experiments.mistakes import GridError, Mistake
-from experiments.settings import Flat, all_names, names_in, nest
+from experiments.grid.cells import CASE, Cell, Combination, Grid, cell_id, combinations, short_names
+from experiments.grid.errors import GridError, Problem
+from experiments.grid.file import GridFile
+from experiments.grid.settings import Flat, all_names, names_in, nest
 
 _MOST_CELLS = 100_000
 _LONGEST_NAME = 200  # bytes of a directory's name: file systems allow 255
@@ -30,22 +30,22 @@ def validated_cells(file: GridFile) -> tuple[Cell, ...]:
     grid = file.grid
     size = math.prod(len(values) for values in grid.all_axes.values()) * len(grid.seeds)
     if size > _MOST_CELLS:
-        raise GridError(file.source, [Mistake(file.place(("axes",)), f"{size:,} cells; {_MOST_CELLS:,} is the most")])
+        raise GridError(file.source, [Problem(file.place(("axes",)), f"{size:,} cells; {_MOST_CELLS:,} is the most")])
     short = short_names(grid)
-    cells, mistakes = [], list(file.mistakes)
+    cells, problems = [], list(file.problems)
     if _is_too_long(grid.name):
-        mistakes.append(Mistake(file.place(("name",)), f"the study's name {shown(grid.name)} {_TOO_LONG}"))
+        problems.append(Problem(file.place(("name",)), f"the study's name {shown(grid.name)} {_TOO_LONG}"))
     for point in _schedules(grid):
-        _config(file, point, mistakes)
+        _config(file, point, problems)
     for point in combinations(grid):
         identity = cell_id(point.chosen, short)
         if _is_too_long(identity):
-            mistakes.append(Mistake(file.place(("axes",)), f"the id {shown(identity)} {_TOO_LONG}"))
-        config = _config(file, point, mistakes)
+            problems.append(Problem(file.place(("axes",)), f"the id {shown(identity)} {_TOO_LONG}"))
+        config = _config(file, point, problems)
         if config is not None:
             cells.append(Cell(identity, point.chosen, config))
-    if mistakes:
-        raise GridError(file.source, mistakes)
+    if problems:
+        raise GridError(file.source, problems)
     return tuple(cells)
 
 
@@ -60,20 +60,20 @@ def _is_too_long(name: str) -> bool:
     return len(name.encode(errors="surrogateescape")) > _LONGEST_NAME
 
 
-def _config(file: GridFile, point: Combination, mistakes: list[Mistake]) -> RunConfig | None:
+def _config(file: GridFile, point: Combination, problems: list[Problem]) -> RunConfig | None:
     deep = [name for name in point.settings if name.count(".") > _MOST_DOTS]
     if deep:
-        mistakes += [Mistake(_place(file, point, name), unknown(name, names_in())) for name in deep]
+        problems += [Problem(_place(file, point, name), unknown(name, names_in())) for name in deep]
         return None
     try:
         config = RunConfig.model_validate_json(json.dumps(nest(point.settings)), strict=True)
     except KeyError as error:
-        mistakes.append(Mistake(_place(file, point, error.args[0]), "is a group of settings and has no value itself"))
+        problems.append(Problem(_place(file, point, error.args[0]), "is a group of settings and has no value itself"))
     except ValidationError as error:
-        mistakes += [_mistake(file, point, details) for details in error.errors()]
-        mistakes += _workers_mistake(file, point)
+        problems += [_problem(file, point, details) for details in error.errors()]
+        problems += _workers_problem(file, point)
     else:
-        mistakes += [Mistake(_place(file, point, name), reason) for name, reason in _obstacles(config)]
+        problems += [Problem(_place(file, point, name), reason) for name, reason in _obstacles(config)]
         return config
     return None
 
@@ -88,20 +88,20 @@ def _obstacles(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "profile", " ".join(str(error).split())
 
 
-def _workers_mistake(file: GridFile, point: Combination) -> Iterator[Mistake]:
+def _workers_problem(file: GridFile, point: Combination) -> Iterator[Problem]:
     """Yield what is wrong with the worker count, which pydantic does not look at where it finds another mistake."""
     workers = point.settings.get("workers", 1)
     try:
         parse_workers(str(workers), ScheduleConfig())
     except ValueError as error:
-        yield Mistake(_place(file, point, "workers"), str(error))
+        yield Problem(_place(file, point, "workers"), str(error))
 
 
-def _mistake(file: GridFile, point: Combination, details: ErrorDetails) -> Mistake:
+def _problem(file: GridFile, point: Combination, details: ErrorDetails) -> Problem:
     """Return a mistake that pydantic found, in a user's words."""
     name = ".".join(part for part in details["loc"] if isinstance(part, str) and "[" not in part)
     reason = _reason(name, details, point.settings)
-    return Mistake(_place(file, point, name or _culprit(point, reason)), reason)
+    return Problem(_place(file, point, name or _culprit(point, reason)), reason)
 
 
 def _reason(name: str, details: ErrorDetails, settings: Flat) -> str:

@@ -10,11 +10,11 @@ from a3c_core.errors import near_miss, shown, unknown
 from a3c_core.section import MOST_EPISODES
 from a3c_core.yaml_text import Document, NotYaml, read_yaml
 from a3c_core.yaml_text import Path as Place
-from experiments.grid import CASE, SEED, Grid
-from experiments.mistakes import GridError, Mistake, UserError
-from experiments.settings import Flat, canonical, flatten, text_of
+from experiments.grid.cells import CASE, SEED, Grid
+from experiments.grid.errors import GridError, Problem, UserError
+from experiments.grid.settings import Flat, canonical, flatten, text_of
 
-SHIPPED = Path(__file__).parent
+SHIPPED = Path(__file__).parents[1] / "grids"
 _KEYS = ("name", "question", "base", "axes", "cases", "seeds", "tracking")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _CASE = re.compile(r"[\w.+-]{1,60}")
@@ -26,7 +26,7 @@ class GridFile(NamedTuple):
     grid: Grid
     source: str
     place: Callable[[Place], str]
-    mistakes: tuple[Mistake, ...] = ()  # of its outline
+    problems: tuple[Problem, ...] = ()  # of its outline
 
 
 def find_grid(name: str, here: Path | None = None) -> Path:
@@ -53,17 +53,17 @@ def read_grid(path: Path) -> GridFile:
     try:
         document = read_yaml(path.read_text(encoding="utf-8"))
     except NotYaml as error:
-        raise GridError(source, [Mistake("", str(error))]) from error
+        raise GridError(source, [Problem("", str(error))]) from error
     except UnicodeDecodeError as error:
-        raise GridError(source, [Mistake("", "not YAML: it is not a text file in UTF-8")]) from error
+        raise GridError(source, [Problem("", "not YAML: it is not a text file in UTF-8")]) from error
     except OSError as error:
-        raise GridError(source, [Mistake("", f"can't be read: {error.strerror}")]) from error
+        raise GridError(source, [Problem("", f"can't be read: {error.strerror}")]) from error
     if document.data is None:
-        raise GridError(source, [Mistake("", f"the file is empty; a grid has {', '.join(_KEYS)}")])
+        raise GridError(source, [Problem("", f"the file is empty; a grid has {', '.join(_KEYS)}")])
     if not isinstance(document.data, dict):
-        raise GridError(source, [Mistake("line 1", f"a grid must be a mapping with the keys {', '.join(_KEYS)}")])
+        raise GridError(source, [Problem("line 1", f"a grid must be a mapping with the keys {', '.join(_KEYS)}")])
     reader = _Reader(document)
-    return GridFile(reader.grid(), source, reader.place, tuple(reader.mistakes))
+    return GridFile(reader.grid(), source, reader.place, tuple(reader.problems))
 
 
 def read_seeds(value: Any) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class _Reader:
     def __init__(self, document: Document):
         self._data: dict[str, Any] = document.data
         self._lines = {_dotted(path): line for path, line in document.lines.items()}
-        self.mistakes: list[Mistake] = []
+        self.problems: list[Problem] = []
 
     def place(self, path: Place) -> str:
         """Return "line 4, axes.workers": the nearest place known for the path."""
@@ -119,7 +119,7 @@ class _Reader:
         return ", ".join(part for part in (f"line {line}" if line else "", named) if part)
 
     def refuse(self, path: Place, reason: str) -> None:
-        self.mistakes.append(Mistake(self.place(path), reason))
+        self.problems.append(Problem(self.place(path), reason))
 
     def grid(self) -> Grid:
         for key in self._data:

@@ -10,7 +10,7 @@ from typing import Any
 from a3c_core.cores import cores
 from a3c_core.train import RESULTS_VERSION
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("numpy", "numba", "tensorflow", "mlflow")  # TensorFlow and MLflow are not imported for this
 
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from a3c_core.results.layout import CELLS, DONE, ResultsError, read_metadata
 from a3c_core.results.plan import read_plan
-from experiments.cell_run import LOGGED, UID, CellRun, milliseconds
-from experiments.mlflow_store import all_runs, experiment_of
+from experiments.tracking.cell_run import LOGGED, UID, CellRun, milliseconds
+from experiments.tracking.store import all_runs, experiment_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -1,4 +1,4 @@
-"""The tracking process of a sweep: `python -m experiments.tracker STUDY ADDRESS`. It fills MLflow beside the cells.
+"""The tracking process of a sweep, `python -m experiments.tracking.tracker STUDY ADDRESS`: fills MLflow beside the cells.
 
 It has a low priority, so that learners go first, unless --full-priority is added. It is told `begin` and `finish` on
 its standard input, says how it stands in lines of JSON on its standard output, and ends at once when the sweep is gone:
@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from experiments.background import FULL_PRIORITY
-from experiments.mlflow_store import connect
-from experiments.study import lock_file
-from experiments.tracking import Tracker, one_line
+from experiments.sweep.study_folder import lock_file
+from experiments.tracking.background import FULL_PRIORITY
+from experiments.tracking.mirror import Tracker, one_line
+from experiments.tracking.store import connect
 
 Message = dict[str, Any]
 PASS_S = 2.0  # between two passes over the cells

@@ -8,13 +8,13 @@ from rich.console import Console
 from a3c_core.errors import on_a_screen
 from a3c_core.results.layout import ResultsError
 from a3c_core.standard_streams import secure_streams
-from experiments import commands
-from experiments.grid_file import find_grid, read_grid
-from experiments.mistakes import UserError
-from experiments.overrides import with_settings
-from experiments.tracking_uri import tracking_uri
-from experiments.validation import validated_cells
-from experiments.wishes import Wish
+from experiments.grid.errors import UserError
+from experiments.grid.file import find_grid, read_grid
+from experiments.grid.overrides import with_settings
+from experiments.grid.validation import validated_cells
+from experiments.sweep import commands
+from experiments.sweep.request import Request
+from experiments.tracking.uri import tracking_uri
 
 _PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 
@@ -30,7 +30,7 @@ def carry_out(options: argparse.Namespace) -> int:
         if options.sync:
             assert uri is not None
             return commands.sync(options.results, _study_names(options), uri, console)
-        wish = Wish(
+        request = Request(
             grid=options.grid,
             results=options.results,
             uri=uri,
@@ -43,7 +43,7 @@ def carry_out(options: argparse.Namespace) -> int:
             backend=options.backend,
             address=options.address,
         )
-        return commands.dry_run(wish, console) if options.dry_run else commands.run(wish, console)
+        return commands.dry_run(request, console) if options.dry_run else commands.run(request, console)
     except (UserError, ResultsError) as error:
         print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return commands.MISTAKE

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.comparison import Comparison
+from experiments.agreement.comparison import Comparison
 
 _PANELS = {  # quantity: (title, unit)
     "episodes_per_s": ("Throughput", "episodes/s"),

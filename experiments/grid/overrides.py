@@ -7,10 +7,10 @@ from typing import Any
 from a3c_core.errors import unknown
 from a3c_core.yaml_text import Path as Place
 from a3c_core.yaml_text import read_scalar
-from experiments.grid import SEED, Cell, Grid, short_names
-from experiments.grid_file import GridFile, read_every, read_seeds
-from experiments.mistakes import UserError
-from experiments.settings import Flat, canonical, text_of
+from experiments.grid.cells import SEED, Cell, Grid, short_names
+from experiments.grid.errors import UserError
+from experiments.grid.file import GridFile, read_every, read_seeds
+from experiments.grid.settings import Flat, canonical, text_of
 
 _EVERY = "tracking.every"
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.tracking_uri import sqlite_path
+from experiments.tracking.uri import sqlite_path
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
 from a3c_core.schedules import ScheduleConfig, parse_workers
-from experiments.settings import Flat, canonical, nest, text_of
+from experiments.grid.settings import Flat, canonical, nest, text_of
 
 CASE, SEED = "case", "seed"
 

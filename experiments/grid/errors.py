@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Mistake(NamedTuple):
+class Problem(NamedTuple):
     """One thing to mend."""
 
     place: str  # "line 4, axes.workers"
@@ -21,10 +21,10 @@ class UserError(Exception):
 class GridError(UserError):
     """All mistakes of a grid."""
 
-    def __init__(self, source: str, mistakes: Iterable[Mistake]):
-        self.mistakes = tuple(dict.fromkeys(mistakes))
-        if len(self.mistakes) == 1:
-            message = f"{source}: {self.mistakes[0]}"
+    def __init__(self, source: str, problems: Iterable[Problem]):
+        self.problems = tuple(dict.fromkeys(problems))
+        if len(self.problems) == 1:
+            message = f"{source}: {self.problems[0]}"
         else:
-            message = "\n  ".join([f"{source}: {len(self.mistakes)} mistakes", *map(str, self.mistakes)])
+            message = "\n  ".join([f"{source}: {len(self.problems)} mistakes", *map(str, self.problems)])
         super().__init__(message)

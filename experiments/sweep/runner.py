@@ -11,18 +11,18 @@ from a3c_core.cores import cores, is_oversubscribed
 from a3c_core.outsiders import modules_of
 from a3c_core.results.layout import DONE, read_summary
 from a3c_core.results.whole import setback
-from experiments import processes
-from experiments.cell import Progress
-from experiments.grid import Cell
-from experiments.processes import Children, Message
-from experiments.progress import Board
-from experiments.study import Study
+from experiments.grid.cells import Cell
+from experiments.sweep import processes
+from experiments.sweep.cell import Progress
+from experiments.sweep.processes import Children, Message
+from experiments.sweep.progress import Board
+from experiments.sweep.study_folder import StudyFolder
 
 
 class Plan(NamedTuple):
     """How a sweep is to run."""
 
-    study: Study
+    study: StudyFolder
     cells: tuple[Cell, ...]  # those to run
     jobs: int | None = None  # cells at once; None: one per core, but real runtimes alone
     fail_fast: bool = False
@@ -60,7 +60,7 @@ def run_sweep(plan: Plan, console: Console) -> tuple[list[Ending], bool]:
 
 def _run_cells(plan: Plan, children: Children, board: Board) -> list[Ending]:
     if plan.backend == "ray":
-        from experiments.ray_sweep import run_on_ray  # an optional extra
+        from experiments.sweep.ray_cells import run_on_ray  # an optional extra
 
         return run_on_ray(plan, children, board)
     endings: list[Ending] = []
@@ -70,7 +70,7 @@ def _run_cells(plan: Plan, children: Children, board: Board) -> list[Ending]:
     return endings
 
 
-def _confirmed(study: Study, ending: Ending) -> Ending:
+def _confirmed(study: StudyFolder, ending: Ending) -> Ending:
     """Return the ending, or a failure if what the cell left is no longer there, as when somebody removed it."""
     if ending.status not in DONE or study.state(ending.cell) == "finished":
         return ending
@@ -121,7 +121,7 @@ def _supervise(plan: Plan, cell: Cell, children: Children, board: Listener) -> t
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
     trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
-    process = processes.start("experiments.cell", [str(directory), cell.id, *trusted], log, keep_open)
+    process = processes.start("experiments.sweep.cell", [str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
     if log.exists() and log.stat().st_size == 0:
         log.unlink()

@@ -8,17 +8,17 @@ from typing import NamedTuple
 from a3c_core.cores import cores, is_oversubscribed
 from a3c_core.real.ray_cluster import ray_is_installed
 from a3c_core.results.plan import read_plan
-from experiments.grid import Cell, Grid
-from experiments.grid_file import find_grid, read_grid
-from experiments.mistakes import UserError
-from experiments.overrides import select, with_seeds, with_settings
-from experiments.study import State, Study, refuse_unwritable
-from experiments.sweep import batches
-from experiments.validation import validated_cells
+from experiments.grid.cells import Cell, Grid
+from experiments.grid.errors import UserError
+from experiments.grid.file import find_grid, read_grid
+from experiments.grid.overrides import select, with_seeds, with_settings
+from experiments.grid.validation import validated_cells
+from experiments.sweep.runner import batches
+from experiments.sweep.study_folder import State, StudyFolder, refuse_unwritable
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """What the command line asks for."""
 
     grid: str
@@ -35,9 +35,9 @@ class Wish:
 
 
 class Sweep(NamedTuple):
-    """A valid wish."""
+    """A valid request."""
 
-    study: Study
+    study: StudyFolder
     grid: Grid
     cells: tuple[Cell, ...]  # all of the grid
     chosen: tuple[Cell, ...]  # those asked for
@@ -48,40 +48,40 @@ class Sweep(NamedTuple):
         return [cell for cell in self.chosen if self.states[cell.id] == state]
 
 
-def understand(wish: Wish) -> Sweep:
+def understand(request: Request) -> Sweep:
     """Return the sweep that is wished for, or raise UserError with what is wrong with it. Nothing is written."""
-    file = with_seeds(with_settings(read_grid(find_grid(wish.grid)), wish.settings), wish.seeds)
+    file = with_seeds(with_settings(read_grid(find_grid(request.grid)), request.settings), request.seeds)
     cells = validated_cells(file)
-    chosen = select(file.grid, cells, wish.only)
-    study = Study(wish.results, file.grid.name)
+    chosen = select(file.grid, cells, request.only)
+    study = StudyFolder(request.results, file.grid.name)
     refuse_unwritable(study.path)
     read_plan(study.path)  # a damaged one is refused before anything runs
     states = {cell.id: study.state(cell) for cell in chosen}
-    todo = tuple(cell for cell in chosen if wish.fresh or states[cell.id] != "finished")
+    todo = tuple(cell for cell in chosen if request.fresh or states[cell.id] != "finished")
     sweep = Sweep(study, file.grid, cells, chosen, states, todo)
-    _refuse_missing_ray(wish, todo)
-    if not wish.fresh:
+    _refuse_missing_ray(request, todo)
+    if not request.fresh:
         _refuse_other_settings(sweep)
     return sweep
 
 
-def announcement(sweep: Sweep, wish: Wish) -> Iterator[str]:
+def announcement(sweep: Sweep, request: Request) -> Iterator[str]:
     """Yield what is worth saying before a sweep runs."""
     yield f"{sweep.study.name}: {sweep.grid.question}"
     finished, unfinished = len(sweep.in_state("finished")), len(sweep.in_state("unfinished"))
-    if finished and not wish.fresh:
+    if finished and not request.fresh:
         yield f"{_cells(finished)} already finished: skipped (--fresh runs them again)"
-    if unfinished and not wish.fresh:
+    if unfinished and not request.fresh:
         yield f"{_cells(unfinished)} unfinished: resumed"
-    if (damaged := sweep.in_state("damaged")) and not wish.fresh:
+    if (damaged := sweep.in_state("damaged")) and not request.fresh:
         such_as = f"{damaged[0].id} ({sweep.study.flaw(damaged[0])})"
         yield f"{_cells(len(damaged))} finished once, but not whole, such as {such_as}: run again"
     if outdated := len(sweep.in_state("outdated")):
         yield f"{_cells(outdated)} made by an older version of the core: run again"
-    if wish.backend == "ray":
+    if request.backend == "ray":
         yield f"{_cells(len(sweep.todo))} to run, as many at once as the Ray cluster has room for"
         return
-    for group, at_once in batches(sweep.todo, wish.jobs):
+    for group, at_once in batches(sweep.todo, request.jobs):
         yield f"{_cells(len(group))} to run, {at_once} at once"
         crowded = [cell for cell in group if is_oversubscribed(cell.config, at_once)]
         if crowded:
@@ -91,11 +91,11 @@ def announcement(sweep: Sweep, wish: Wish) -> Iterator[str]:
             )
 
 
-def _refuse_missing_ray(wish: Wish, cells: Sequence[Cell]) -> None:
+def _refuse_missing_ray(request: Request, cells: Sequence[Cell]) -> None:
     """Refuse cells that need Ray where it is not installed, and an address that nothing would use."""
     workers_on_ray = any(cell.config.runtime == "ray" for cell in cells)
-    needed = "--backend ray" if wish.backend == "ray" else "runtime: ray" if workers_on_ray else None
-    if needed is None and wish.address is not None and cells:
+    needed = "--backend ray" if request.backend == "ray" else "runtime: ray" if workers_on_ray else None
+    if needed is None and request.address is not None and cells:
         raise UserError("--address names a Ray cluster: it needs --backend ray, or cells with runtime: ray")
     if needed is not None and not ray_is_installed():
         raise UserError(f"{needed} needs Ray, which is not installed: `make setup-ray` adds it")

@@ -6,8 +6,8 @@ import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.cores import cores
-from experiments.grid import Cell
-from experiments.sweep import batches
+from experiments.grid.cells import Cell
+from experiments.sweep.runner import batches
 
 # How 10 workers learn in virtual time: the mean score (pipes) around some episodes, and env steps by score.
 _EPISODES = (0, 6_000, 12_000, 18_000, 24_000, 36_000, 60_000, 100_000)

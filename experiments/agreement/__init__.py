@@ -1,0 +1,1 @@
+"""How well virtual time predicts what real processes do."""

@@ -1,0 +1,1 @@
+"""MLflow as a mirror of what is on disk."""
