@@ -16,7 +16,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "sweep": Command("run_sweep", "run every cell of a grid (run_sweep.py)"),
     "report": Command("analysis.report", "turn a study into figures, verdicts and a page"),
-    "train": Command("a3c_core.train_command", "train one run, from settings on the command line"),
+    "train": Command("a3c_core.train.__main__", "train one run, from settings on the command line"),
     "play": Command("a3c_core.play", "watch a checkpoint play"),
     "calibrate": Command("a3c_core.calibrate", "measure this machine's costs, for virtual time"),
     "bench": Command("a3c_core.benchmark.__main__", "measure the speed of games, engines and runtimes"),

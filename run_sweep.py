@@ -36,7 +36,7 @@ def use_the_projects_python() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    from a3c_core.command_line import Parser  # not before the project's packages are known to be there
+    from a3c_core.tools.command_line import Parser  # not before the project's packages are known to be there
 
     about = "Run every cell of a grid, each in its own process; keep the results on disk and in MLflow."
     made = Parser("run_sweep.py", about, EXAMPLES)

@@ -10,9 +10,9 @@ import rich.console
 import rich.table
 import yaml
 
-from a3c_core.command_line import Parser, new_file, positive_seconds
 from a3c_core.engines import ENGINES
-from a3c_core.files import write_whole
+from a3c_core.results.files import write_whole
+from a3c_core.tools.command_line import Parser, new_file, positive_seconds
 from a3c_core.virtual.costs import CostProfile
 
 EXAMPLES = """\
@@ -46,8 +46,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def calibrate(engine: str, transport: str = "shared", seconds: float = 2.0) -> CostProfile:
     """Return this machine's profile for an engine and a transport, each part measured for about `seconds`."""
-    from a3c_core.exchange_costs import exchange_costs, update_cost  # imported late: --help need not wait for them
-    from a3c_core.worker_costs import worker_costs
+    from a3c_core.tools.exchange_costs import (  # imported late: --help need not wait for them
+        exchange_costs,
+        update_cost,
+    )
+    from a3c_core.tools.worker_costs import worker_costs
 
     costs: dict[str, Any] = {
         "about": _about(engine, transport),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from a3c_core.records import EpisodeRecord, Status
+from a3c_core.results.records import EpisodeRecord, Status
 from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
 from a3c_core.worker import Episode
 

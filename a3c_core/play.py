@@ -16,16 +16,16 @@ from pydantic import ValidationError
 
 from a3c_core.algorithms import ALGORITHMS, settings_of
 from a3c_core.algorithms.base import Algorithm
-from a3c_core.checkpoints import Checkpoint, CheckpointError, load
-from a3c_core.command_line import Parser, whole_number
 from a3c_core.config import read_section
 from a3c_core.engines import build_engine
-from a3c_core.errors import in_words, shown
 from a3c_core.games import make_game
 from a3c_core.games.base import EnvironmentConfig, Policy
 from a3c_core.models.base import Forward
 from a3c_core.outsiders import refuse_untrusted
+from a3c_core.results.checkpoints import Checkpoint, CheckpointError, load
 from a3c_core.section import MOST_EPISODES
+from a3c_core.tools.command_line import Parser, whole_number
+from a3c_core.tools.errors import in_words, shown
 
 EXAMPLES = """\
 examples:
@@ -157,7 +157,7 @@ def _table(checkpoint: Checkpoint, games: list[Played]) -> rich.table.Table:
 
 
 def _save_gif(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig, games: list[Played]) -> None:
-    from a3c_core.animation import film, write_gif  # Pillow and pygame, which only those who look need to load
+    from a3c_core.tools.animation import film, write_gif  # Pillow and pygame, which only those who look need to load
 
     best = max(games, key=lambda game: (game.score, game.env_steps))
     pictures = film(policy, environment, options.seed, best.episode, min(options.gif_steps, best.env_steps))

@@ -10,8 +10,8 @@ from pathlib import Path
 import rich.console
 import rich.table
 
-from a3c_core.command_line import Parser
-from a3c_core.files import write_whole
+from a3c_core.results.files import write_whole
+from a3c_core.tools.command_line import Parser
 from experiments.agreement.comparison import Bench, Comparison, settings
 from experiments.agreement.figure import draw
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import run_sweep
-from a3c_core import checkpoints
 from a3c_core.config import RunConfig
+from a3c_core.results import checkpoints
 from a3c_core.results.layout import ResultsError, read_metadata
 from a3c_core.train import train
 from analysis import figures, report

@@ -7,9 +7,9 @@ from a3c_core.benchmark import courses
 from a3c_core.benchmark.feeder import FedMaster
 from a3c_core.calibrate import main
 from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.tools.worker_costs import Timing, fit_costs
 from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
-from a3c_core.worker_costs import Timing, fit_costs
 
 WORKER = ("step_s", "gradient_call_s", "reset_s")
 EXCHANGED = ("load_s", "send_s", "receive_s", "worker_start_s", "oversleep_s")

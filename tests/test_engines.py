@@ -225,7 +225,7 @@ for episode in range(50):
     optimizer.apply(parameters, engine.rollout(parameters, environment).gradient)
 if len(sys.argv) > 1:
     from pathlib import Path
-    from a3c_core.checkpoints import load, save
+    from a3c_core.results.checkpoints import load, save
     save(Path(sys.argv[1]), "dense", DenseModel(), parameters, optimizer)
     assert load(Path(sys.argv[1])).updates == 50
 assert not {"tensorflow", "keras"} & set(sys.modules)

@@ -8,7 +8,7 @@ import pytest
 
 from a3c_core.config import RunConfig
 from a3c_core.parts import parts_of
-from a3c_core.records import read_records
+from a3c_core.results.records import read_records
 from a3c_core.train import train
 from experiments.grid.errors import GridError
 from experiments.grid.file import read_grid

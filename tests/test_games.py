@@ -8,7 +8,7 @@ from a3c_core.config import RunConfig
 from a3c_core.games import make_game, score_of
 from a3c_core.games.base import EnvironmentConfig, Score
 from a3c_core.parts import parts_of
-from a3c_core.records import EpisodeRecord, RecordWriter, read_records
+from a3c_core.results.records import EpisodeRecord, RecordWriter, read_records
 from a3c_core.train import train
 from run_sweep import main as run_sweep
 

@@ -9,13 +9,14 @@ import pytest
 
 import run_sweep
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.interrupts import Interruption
-from a3c_core.records import RecordsLost, read_records, sound_records
+from a3c_core.machine.interrupts import Interruption
+from a3c_core.results.records import RecordsLost, read_records, sound_records
 from a3c_core.results.whole import flaw, setback
 from a3c_core.train import SimulatedRun, train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
-from experiments.sweep.runner import Ending, _confirmed
+from experiments.sweep.one_cell import Ending
+from experiments.sweep.runner import _confirmed
 from experiments.sweep.study_folder import StudyFolder
 from tests.sweeps import metadata, results, sweep, write_grid
 

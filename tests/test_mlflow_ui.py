@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from a3c_core.records import read_records
+from a3c_core.results.records import read_records
 from experiments.tracking.mirror import Tracker, comparison
 from experiments.tracking.store import connect
 from tests.browser import INSTALLED, browser

@@ -25,7 +25,7 @@ def gradients(count, seed=1):
 
 
 def test_adam_is_that_of_keras_over_1000_updates(parameters):
-    from a3c_core.tf import import_tensorflow
+    from a3c_core.machine.tf import import_tensorflow
 
     tf = import_tensorflow()
     import keras

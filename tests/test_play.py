@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from a3c_core import checkpoints
 from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
 from a3c_core.play import environment_of, greedy_policy, main
+from a3c_core.results import checkpoints
 from tests.learner_cases import trained_parameters
 
 

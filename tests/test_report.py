@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from a3c_core import heartbeat
+from a3c_core.tools import heartbeat
 from analysis import report
 from analysis.figures import catalogue
 from tests.analysis_studies import make_tiny, plan, run, write_metadata

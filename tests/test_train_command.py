@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from a3c_core.config import RunConfig
-from a3c_core.records import read_records
+from a3c_core.results.records import read_records
 from a3c_core.train import train
-from a3c_core.train_command import RunProgress, main
+from a3c_core.train.__main__ import RunProgress, main
 
 COMMAND = [sys.executable, "-m", "a3c_core.train"]
 

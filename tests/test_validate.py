@@ -6,8 +6,8 @@ import pytest
 
 from a3c_core.benchmark import courses
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.exchange_costs import FROZEN
 from a3c_core.games.base import EnvironmentConfig
+from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
 from experiments.agreement.comparison import Comparison, Setting

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from a3c_core.algorithms.base import LearnerSettings, Trajectory
 from a3c_core.algorithms.returns import learning_targets
+from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.section import LARGEST_FACTOR
 from a3c_core.streams import uniform
-from a3c_core.tf import import_tensorflow
 
 
 class A3CSettings(LearnerSettings):

@@ -6,7 +6,7 @@ n/(n-1) (`logspace(0, n, num=n)`), and it lets the policy's gradient flow throug
 
 import numpy as np
 
-from a3c_core.jit import exact
+from a3c_core.machine.jit import exact
 
 _EPSILON = 1e-9  # the report's guard against a trajectory whose returns are all alike
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from a3c_core.command_line import Parser, new_file, positive_seconds
+from a3c_core.tools.command_line import Parser, new_file, positive_seconds
 
 if TYPE_CHECKING:
     from a3c_core.benchmark.measure import Results

@@ -10,7 +10,7 @@ from a3c_core.benchmark.measure import Results, Row, per_second
 from a3c_core.games import flappy
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.ple import LegacyRandom, import_ple, make_game
-from a3c_core.jit import exact
+from a3c_core.machine.jit import exact
 from a3c_core.streams import next_word, stream_words
 
 SEED = 24

@@ -12,7 +12,7 @@ from a3c_core.learners.gradients import new_learner
 from a3c_core.real.pool import Member
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, Message, SharedArrays
-from a3c_core.records import RecordWriter
+from a3c_core.results.records import RecordWriter
 from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode
 

@@ -3,9 +3,9 @@
 from a3c_core.algorithms.base import Algorithm
 from a3c_core.engines.base import Engine
 from a3c_core.games.base import Game
+from a3c_core.machine.tf import allow_onednn
 from a3c_core.models.base import Model
 from a3c_core.registry import Registry
-from a3c_core.tf import allow_onednn
 
 ENGINES = Registry(
     "engine",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.games.flappy import STATE_SIZE, step, write_observation
-from a3c_core.jit import fast
+from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
 
 UNITS = 128

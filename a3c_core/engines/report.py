@@ -15,9 +15,9 @@ from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines.base import OneAfterAnother, Rollout, rollout_of
 from a3c_core.engines.stepwise import play_steps
 from a3c_core.games.base import Environment, Game
+from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
-from a3c_core.tf import import_tensorflow
 
 
 class ReportEngine(OneAfterAnother):

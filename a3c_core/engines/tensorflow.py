@@ -11,9 +11,9 @@ from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines.base import Play, Rollout, play_of, rollout_of
 from a3c_core.engines.stepwise import play_steps, play_together
 from a3c_core.games.base import Environment, Game
+from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Forward, Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
-from a3c_core.tf import import_tensorflow
 
 
 class TensorFlowEngine:

@@ -6,10 +6,8 @@ Gymnasium's.
 
 import gymnasium
 
-from a3c_core.games.base import FLAPPY_BIRD, EnvironmentConfig, Game, Score
+from a3c_core.games.base import FLAPPY_BIRD, PLE_GAMES, EnvironmentConfig, Game, Score
 from a3c_core.registry import Registry, is_reference
-
-PLE_GAMES = ("Catcher", "FlappyBird", "Pixelcopter", "Pong", "PuckWorld", "Snake", "WaterWorld")  # those with a state
 
 GAMES = Registry(
     "game",

@@ -10,6 +10,7 @@ from pydantic import Field
 from a3c_core.section import Section
 
 FLAPPY_BIRD = "a3c_core/FlappyBird-v0"
+PLE_GAMES = ("Catcher", "FlappyBird", "Pixelcopter", "Pong", "PuckWorld", "Snake", "WaterWorld")  # those with a state
 
 
 class EnvironmentConfig(Section):

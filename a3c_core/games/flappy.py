@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.jit import copy, exact
+from a3c_core.machine.jit import copy, exact
 from a3c_core.streams import MT_WORDS, next_legacy_word, next_word, stream_words
 
 WIDTH, HEIGHT = 288, 512

@@ -11,7 +11,7 @@ from a3c_core.games import flappy, frames
 from a3c_core.games.base import EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
-from a3c_core.jit import exact
+from a3c_core.machine.jit import exact
 from a3c_core.streams import stream_words
 
 SEEDINGS = ("episode", "ple")

@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium
 
-from a3c_core.errors import near_miss
+from a3c_core.tools.errors import near_miss
 
 MAX_EPISODE_STEPS = 20_000
 FLAPPY_ACTIONS = ("nothing", "flap")

@@ -16,8 +16,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.games import PLE_GAMES, flappy, frames
-from a3c_core.games.base import EnvironmentConfig, Score, Spaces
+from a3c_core.games import flappy, frames
+from a3c_core.games.base import PLE_GAMES, EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment, Replayed
 from a3c_core.games.flappy_env import METADATA, OBSERVATIONS, RENDER_MODES, FlappyGame
 from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choice, require_positive

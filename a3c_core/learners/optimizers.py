@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.jit import exact, fast
+from a3c_core.machine.jit import exact, fast
 from a3c_core.models.parameters import Vector
 
 OptimizerName = Literal["adam", "rmsprop", "sgd"]

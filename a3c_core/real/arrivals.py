@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from a3c_core.real.shared_memory import Message
-from a3c_core.records import Status
+from a3c_core.results.records import Status
 from a3c_core.worker import Episode
 
 

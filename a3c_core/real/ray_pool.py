@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
+from a3c_core.machine.tf import limit_gpus
 from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message, SharedArrays
-from a3c_core.tf import limit_gpus
 from a3c_core.worker import Work
 
 _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")

@@ -22,7 +22,7 @@ from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import LocalPool, Pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Layout, Message, SharedBlock
-from a3c_core.records import EpisodeRecord, Status
+from a3c_core.results.records import EpisodeRecord, Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.parcel_queue import ParcelQueue

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it members it on to every worker
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
+from a3c_core.machine.tf import limit_gpus
 from a3c_core.parts import make_engine
 from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
 from a3c_core.real.shared_memory import SharedArrays, attach
-from a3c_core.tf import limit_gpus
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.worker import Worker
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core import checkpoints
-from a3c_core.records import sound_records
+from a3c_core.results import checkpoints
 from a3c_core.results.layout import EPISODES, SUMMARY, read_summary
+from a3c_core.results.records import sound_records
 
 
 def flaw(directory: Path, planned: int) -> str | None:

@@ -13,7 +13,7 @@ from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
 from a3c_core.learners.base import Learner
 from a3c_core.parts import make_engine
-from a3c_core.records import EpisodeRecord
+from a3c_core.results.records import EpisodeRecord
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.base import Topology

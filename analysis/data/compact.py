@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.files import write_whole
+from a3c_core.results.files import write_whole
 from a3c_core.results.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, read_json, read_summary
 from a3c_core.results.settings import differences
 from a3c_core.virtual.costs import load_profile

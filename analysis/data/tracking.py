@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from a3c_core.config import RunConfig
-from a3c_core.files import write_json
 from a3c_core.outsiders import modules_of
+from a3c_core.results.files import write_json
 from a3c_core.results.layout import DONE
 from a3c_core.results.settings import flatten
 from analysis.data import compact

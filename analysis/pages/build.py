@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from a3c_core import heartbeat
-from a3c_core.files import write_whole
+from a3c_core.results.files import write_whole
 from a3c_core.results.layout import RUNS
+from a3c_core.tools import heartbeat
 from analysis.data import compact
 from analysis.data.load import assemble, gather, read_plan
 from analysis.data.study import Study, StudyError

@@ -8,11 +8,11 @@ from a3c_core.benchmark import courses
 from a3c_core.benchmark.feeder import EXCHANGES
 from a3c_core.calibrate import calibrate, write_profile
 from a3c_core.config import RunConfig
-from a3c_core.exchange_costs import FROZEN
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.summary import RunSummary
+from a3c_core.results.summary import RunSummary
+from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import Run
 
 THROUGHPUT = "episodes_per_s"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
 from a3c_core.outsiders import refuse_untrusted
-from a3c_core.records import EpisodeRecord
+from a3c_core.results.records import EpisodeRecord
 from a3c_core.train import train
 
 REPORT_S = 0.3  # between two reports of progress

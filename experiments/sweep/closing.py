@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from a3c_core.command_line import duration, python_command
 from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
+from a3c_core.tools.command_line import duration, python_command
 from experiments.grid.cells import Cell
 from experiments.sweep.provenance import ROOT
 from experiments.sweep.study_folder import StudyFolder

@@ -11,18 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from a3c_core import heartbeat
-from a3c_core.command_line import duration, python_command, shown_path
 from a3c_core.real.ray_cluster import ADDRESS
+from a3c_core.tools import heartbeat
+from a3c_core.tools.command_line import duration, python_command, shown_path
 from experiments.grid.cells import expand
 from experiments.grid.errors import UserError
 from experiments.grid.file import read_grid, shipped_grids
 from experiments.grid.validation import validated_cells
 from experiments.sweep import closing
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
+from experiments.sweep.one_cell import Ending, SweepPlan
 from experiments.sweep.provenance import ROOT
 from experiments.sweep.request import Request, Sweep, announcement, understand
-from experiments.sweep.runner import Ending, Plan, batches, run_sweep
+from experiments.sweep.runner import batches, run_sweep
 from experiments.sweep.study_folder import StudyFolder, lock_file, refused_if_unwritable
 from experiments.tracking.background import BackgroundTracker
 from experiments.tracking.uri import DEFAULT, answers, shown
@@ -170,7 +171,7 @@ def _run_locked(
         _say(console, f"Older results are kept in {aside}/")
     if tracker is not None:
         tracker.begin()
-    plan = Plan(study, sweep.todo, request.jobs, request.fail_fast, identity, lock, request.backend)
+    plan = SweepPlan(study, sweep.todo, request.jobs, request.fail_fast, identity, lock, request.backend)
     return run_sweep(plan, console)
 
 

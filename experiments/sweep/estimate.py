@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.cores import cores
+from a3c_core.machine.cores import cores
 from experiments.grid.cells import Cell
 from experiments.sweep.runner import batches
 

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import joblib
 
 from a3c_core.config import RunConfig
-from a3c_core.cores import cores
+from a3c_core.machine.cores import cores
 from a3c_core.real.ray_cluster import ADDRESS, NoCluster, connected
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError
 from experiments.sweep.cell import Progress
+from experiments.sweep.one_cell import Ending, SweepPlan, run_one
 from experiments.sweep.processes import Children
 from experiments.sweep.progress import Board
-from experiments.sweep.runner import Ending, Plan, run_one
 from experiments.sweep.study_folder import lock_file
 
 TRIES = 3  # of a cell whose machine is lost
@@ -125,7 +125,7 @@ class FarBoard:
         self._tell("ended", cell, status, reason)
 
 
-def run_on_ray(plan: Plan, children: Children, board: Board) -> list[Ending]:
+def run_on_ray(plan: SweepPlan, children: Children, board: Board) -> list[Ending]:
     """Run all cells of `plan` on the cluster that this process is connected to; return how each ended."""
     plan = plan._replace(study=plan.study.absolute(), lock=None)
     endings: list[Ending] = []
@@ -168,7 +168,7 @@ def _machines() -> list[int]:
 class _Group:
     """Cells that ask for the same, while they run."""
 
-    def __init__(self, plan: Plan, cpus: int, at_once: int, children: Children, board: Board):
+    def __init__(self, plan: SweepPlan, cpus: int, at_once: int, children: Children, board: Board):
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -255,7 +255,7 @@ class _Group:
         return state
 
 
-def pull(plan: Plan, puller: int, switchboard: Any) -> None:
+def pull(plan: SweepPlan, puller: int, switchboard: Any) -> None:
     """Run cells on the machine where this is called, until there are no more."""
     import ray
 
@@ -269,7 +269,7 @@ def pull(plan: Plan, puller: int, switchboard: Any) -> None:
         ray.get(switchboard.ended.remote(puller, ending))
 
 
-def _run_here(plan: Plan, cell: Cell, switchboard: Any) -> Ending:
+def _run_here(plan: SweepPlan, cell: Cell, switchboard: Any) -> Ending:
     if not (plan.study.path / "study.json").exists():
         where = f"machine {platform.node()} does not see {plan.study.path}"
         raise UserError(f"{where}: --results must be on a file system that all machines share")

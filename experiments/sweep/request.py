@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from a3c_core.cores import cores, is_oversubscribed
+from a3c_core.machine.cores import cores, is_oversubscribed
 from a3c_core.real.ray_cluster import ray_is_installed
 from a3c_core.results.plan import read_plan
 from experiments.grid.cells import Cell, Grid

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.files import write_json
 from a3c_core.results import settings
+from a3c_core.results.files import write_json
 from a3c_core.results.layout import CELLS, CONFIG, CURVES, DONE, METADATA, RUNS, STUDY, ResultsError, read_json
 from a3c_core.results.plan import read_plan
 from a3c_core.results.whole import flaw

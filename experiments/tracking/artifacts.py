@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from a3c_core import checkpoints
-from a3c_core.learning_curve import draw_curve
-from a3c_core.records import read_records
+from a3c_core.results import checkpoints
+from a3c_core.results.records import read_records
+from a3c_core.tools.learning_curve import draw_curve
 
 FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "log.txt")
 _GIF_STEPS = 400
@@ -35,8 +35,8 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
-    from a3c_core.animation import film, write_gif
     from a3c_core.play import environment_of, play_game, policy_of, refuse_outsiders
+    from a3c_core.tools.animation import film, write_gif
 
     checkpoint = checkpoints.load(cell)
     try:

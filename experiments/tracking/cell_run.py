@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from a3c_core import checkpoints
-from a3c_core.records import read_records
+from a3c_core.results import checkpoints
 from a3c_core.results.layout import DONE, read_summary
+from a3c_core.results.records import read_records
 from a3c_core.results.settings import flatten
 from experiments.tracking.artifacts import collect
 from experiments.tracking.episode_metrics import batches

@@ -1,4 +1,4 @@
-"""The tracking process of a sweep, `python -m experiments.tracking.tracker STUDY ADDRESS`: fills MLflow beside the cells.
+"""A sweep's tracking process, `python -m experiments.tracking.tracker STUDY ADDRESS`: fills MLflow beside the cells.
 
 It has a low priority, so that learners go first, unless --full-priority is added. It is told `begin` and `finish` on
 its standard input, says how it stands in lines of JSON on its standard output, and ends at once when the sweep is gone:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\S.*$", re.MULTILINE)
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
-_TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/files.py
+_TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/results/files.py
 
 
 def run_is_whole(directory: Path, episodes: int) -> Iterator[str]:

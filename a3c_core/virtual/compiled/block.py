@@ -6,7 +6,7 @@ from itertools import repeat
 import numpy as np
 import pyarrow as pa
 
-from a3c_core.records import SCHEMA, EpisodeRecord
+from a3c_core.results.records import SCHEMA, EpisodeRecord
 from a3c_core.virtual.compiled.state import STATUSES, Records
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from a3c_core.jit import copy, exact, inner
 from a3c_core.learners.optimizers import update
+from a3c_core.machine.jit import copy, exact, inner
 from a3c_core.topologies.parcel_queue import BLOCK
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers

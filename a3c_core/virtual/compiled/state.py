@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
-from a3c_core.records import EpisodeRecord
+from a3c_core.results.records import EpisodeRecord
 from a3c_core.topologies.parcel_queue import BLOCK
 
 Records = NDArray[np.void]  # of a structured type

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from a3c_core.jit import inner
+from a3c_core.machine.jit import inner
 from a3c_core.streams import write_words
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled.state import MASTER

@@ -5,7 +5,7 @@ The twin of a3c_core/topologies/workers.py, and of the mailboxes in master.py.
 
 from a3c_core.engines import kernels
 from a3c_core.games import flappy
-from a3c_core.jit import copy, inner
+from a3c_core.machine.jit import copy, inner
 from a3c_core.streams import write_words
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import log, timeline

@@ -1,6 +1,6 @@
 """Train: one configuration in, records and a summary out, resumable from its last checkpoint.
 
-`python -m a3c_core.train --help` (train_command.py) does so from the command line.
+`python -m a3c_core.train --help` (__main__.py) does so from the command line.
 """
 
 import time
@@ -8,18 +8,18 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from a3c_core import checkpoints
 from a3c_core.config import RunConfig
-from a3c_core.files import remove_directory, write_json
-from a3c_core.interrupts import deferred_interrupts
 from a3c_core.learners.gradients import new_learner
+from a3c_core.machine.interrupts import deferred_interrupts
 from a3c_core.parts import parts_of
-from a3c_core.records import EpisodeRecord, RecordWriter
+from a3c_core.results import checkpoints
+from a3c_core.results.files import remove_directory, write_json
 from a3c_core.results.layout import CHECKPOINTS, SUMMARY
+from a3c_core.results.records import EpisodeRecord, RecordWriter
 from a3c_core.results.settings import differences
+from a3c_core.results.summary import Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
-from a3c_core.summary import Outcome, RunSummary, summarise
 from a3c_core.virtual.compiled.block import RecordBlock
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -182,11 +182,3 @@ def profile_of(config: RunConfig) -> CostProfile:
     """Return the run's cost profile with its overrides."""
     overrides = {"slowdown": config.slowdown, "update_s": config.update_s}
     return load_profile(config.profile).model_copy(update={k: v for k, v in overrides.items() if v is not None})
-
-
-if __name__ == "__main__":
-    import sys
-
-    from a3c_core.train_command import main
-
-    sys.exit(main())

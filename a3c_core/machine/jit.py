@@ -9,14 +9,14 @@ import llvmlite.binding
 import numba
 import numba.extending
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _source_digest() -> str:
     """Digest of all files with compiled code: Numba alone does not notice a change in a *called* function's file."""
     sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
-    return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.jit" in source)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.machine.jit" in source)).hexdigest()[:16]
 
 
 # Sums that may be re-ordered are re-ordered by the width of the processor's vectors, and what a seed gives would change

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.files import write_whole
+from a3c_core.results.files import write_whole
 from a3c_core.results.layout import EPISODES, PARTS
 
 Status = Literal["applied", "dropped", "rejected"]

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from a3c_core.config import RunConfig
-from a3c_core.cores import is_oversubscribed
 from a3c_core.episode_log import Totals
+from a3c_core.machine.cores import is_oversubscribed
 from a3c_core.virtual.costs import CostProfile
 
 Outcome = Literal["finished", "overloaded", "interrupted"]

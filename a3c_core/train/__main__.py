@@ -10,18 +10,18 @@ import gymnasium
 import rich.console
 import yaml
 
-from a3c_core import heartbeat
-from a3c_core.assignments import all_settings, read_settings, run_name
-from a3c_core.checkpoints import CheckpointError
-from a3c_core.command_line import Parser, duration, python_command
 from a3c_core.config import RunConfig
 from a3c_core.games import score_of
-from a3c_core.learning_curve import WINDOW, draw_curve
 from a3c_core.parts import misfit
 from a3c_core.real.ray_cluster import NoCluster
 from a3c_core.real.roster import RunFailed
-from a3c_core.records import EpisodeRecord, read_records
-from a3c_core.summary import RunSummary
+from a3c_core.results.checkpoints import CheckpointError
+from a3c_core.results.records import EpisodeRecord, read_records
+from a3c_core.results.summary import RunSummary
+from a3c_core.tools import heartbeat
+from a3c_core.tools.assignments import all_settings, read_settings, run_name
+from a3c_core.tools.command_line import Parser, duration, python_command
+from a3c_core.tools.learning_curve import WINDOW, draw_curve
 from a3c_core.train import RunMismatch, profile_of, train
 
 EXAMPLES = """\
@@ -161,3 +161,7 @@ def _parser() -> Parser:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to keep it (default: results/train/NAME)")
     parser.add_argument("--settings", action="store_true", help="show all settings instead of training")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How the machine is used: cores, compiled code, TensorFlow, signals and standard streams."""

@@ -1,0 +1,99 @@
+"""One cell of a sweep: its process is started, followed to its end, and what came of it is kept on disk."""
+
+import signal
+from typing import NamedTuple, Protocol
+
+from a3c_core.machine.cores import is_oversubscribed
+from a3c_core.outsiders import modules_of
+from a3c_core.results.layout import DONE, read_summary
+from a3c_core.results.whole import setback
+from experiments.grid.cells import Cell
+from experiments.sweep import processes
+from experiments.sweep.cell import Progress
+from experiments.sweep.processes import Children, Message
+from experiments.sweep.study_folder import StudyFolder
+
+
+class SweepPlan(NamedTuple):
+    """How a sweep is to run."""
+
+    study: StudyFolder
+    cells: tuple[Cell, ...]  # those to run
+    jobs: int | None = None  # cells at once; None: one per core, but real runtimes alone
+    fail_fast: bool = False
+    sweep: str = ""  # MLflow's id of it
+    lock: int | None = None  # descriptor that keeps other sweeps out
+    backend: str = "local"  # or ray: cells on any machine of a cluster
+
+
+class Ending(NamedTuple):
+    """How a cell ended; status `waiting` if it never began."""
+
+    cell: Cell
+    status: str
+    reason: str | None = None
+
+
+class Listener(Protocol):
+    """Whoever wants to know how cells get on."""
+
+    def started(self, cell: Cell, note: str | None = None) -> None: ...
+
+    def progressed(self, cell: Cell, progress: Progress) -> None: ...
+
+    def ended(self, cell: Cell, status: str, reason: str | None) -> None: ...
+
+
+def run_one(plan: SweepPlan, cell: Cell, at_once: int, children: Children, board: Listener) -> Ending:
+    """Run one cell on this machine, unless the sweep is stopping, and keep its ending on disk."""
+    if children.stopping:
+        return Ending(cell, "waiting")
+    lost = setback(plan.study.cell(cell.id))
+    board.started(cell, lost.words if lost else None)
+    try:
+        plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once), goes_on=lost is None)
+        status, reason = _supervise(plan, cell, children, board)
+        plan.study.conclude(cell, status, reason)
+    except OSError as error:  # no space left, say
+        status, reason = "failed", str(error)
+    board.ended(cell, status, reason)
+    if status == "failed" and plan.fail_fast and not children.stopping:
+        children.stop()
+    return Ending(cell, status, reason)
+
+
+def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener) -> tuple[str, str | None]:
+    """Start the cell's process, follow it to its end, and return how it ended and why."""
+    directory = plan.study.cell(cell.id)
+    summary = read_summary(directory)
+    if summary is not None and summary["outcome"] in DONE and plan.study.flaw(cell) is None:
+        return str(summary["outcome"]), None  # the sweep was killed between the cell's end and the note of it
+    said: Message = {}
+
+    def heed(message: Message) -> None:
+        if "progress" in message:
+            board.progressed(cell, Progress(**message["progress"]))
+        else:
+            said.update(message)
+
+    log = directory / "log.txt"
+    keep_open = [plan.lock] if plan.lock is not None else []
+    trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
+    process = processes.start("experiments.sweep.cell", [str(directory), cell.id, *trusted], log, keep_open)
+    code = children.follow(process, heed)
+    if log.exists() and log.stat().st_size == 0:
+        log.unlink()
+    return _outcome(code, said, children.stopping)
+
+
+def _outcome(code: int, said: Message, stopping: bool) -> tuple[str, str | None]:
+    """Return status and reason from a process's exit code and last words."""
+    if code == 0 and said.get("end") in DONE:
+        return said["end"], None
+    if said.get("end") == "failed":
+        return "failed", said.get("reason")
+    if stopping or said.get("end") == "interrupted":
+        return "interrupted", None
+    if code < 0:
+        return "failed", f"its process was killed by {signal.Signals(-code).name}; log.txt may say more"
+    return "failed", f"its process ended with code {code}; log.txt may say more"
