@@ -1,0 +1,73 @@
+"""Committed cells, run again: the same bytes, here by their first hundredth; and the command that does it whole."""
+
+import hashlib
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from a3c_core.config import RunConfig
+from a3c_core.results.records import read_records
+from a3c_core.results.settings import upgraded
+from a3c_core.train import Run, train
+from analysis.data.metrics import binned
+from experiments.replicate import RESULTS, known_cells, main
+
+STUDIES = [path.parent for path in sorted(RESULTS.glob("*/runs.parquet")) if known_cells(path.parent)]
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_a_committed_cell_begins_as_it_did(folder, tmp_path):
+    cells = known_cells(folder)
+    known = cells[len(cells) // 2]
+    config = RunConfig.model_validate(upgraded(json.loads(known.config)))
+    run, wanted = Run(config, tmp_path, run=known.cell), config.episodes // 100
+    run.runtime.start(lambda: False)
+    while run.runtime.log.episodes < wanted:
+        assert run.advance(1)
+    run.checkpoint()
+    ours = binned(read_records(tmp_path).slice(0, wanted).to_pandas(), config.episodes).iloc[0]
+    theirs = pq.read_table(folder / "curves.parquet", filters=[("cell", "=", known.cell), ("bin", "=", 0)]).to_pylist()[
+        0
+    ]
+    for name in theirs.keys() - {"cell"}:
+        assert np.float32(ours[name]) == np.float32(theirs[name]), name
+
+
+def study_of(folder, **changed):
+    """Write a study of one small cell as git would keep it."""
+    config = RunConfig(workers="3", episodes=200, profile="uniform")
+    summary = train(config, folder / "run", run="workers=3,seed=0")
+    digest = hashlib.sha256((folder / "run" / "episodes.parquet").read_bytes()).hexdigest()
+    row = {
+        "cell": "workers=3,seed=0",
+        "config": config.model_dump_json(),
+        "summary": json.dumps(summary._asdict()),
+        "episodes_sha256": digest,
+        **changed,
+    }
+    pq.write_table(pa.Table.from_pylist([row]), folder / "runs.parquet")
+
+
+def test_the_same_bytes_are_said_to_be_the_same(tmp_path, capsys):
+    study_of(tmp_path)
+    assert main([str(tmp_path)]) == 0
+    assert "1 of 1 cells gave the same bytes again" in capsys.readouterr().out
+
+
+def test_other_bytes_are_named(tmp_path, capsys):
+    study_of(tmp_path, episodes_sha256="0" * 64)
+    assert main([str(tmp_path), "--only", "workers=3,seed=0"]) == 1
+    said = capsys.readouterr().out
+    assert "DIFFERENT" in said
+    assert "workers=3,seed=0" in said
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["--cells", "0"], ["--only", "workers=77"]])
+def test_mistakes_are_one_line(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
