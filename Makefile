@@ -29,7 +29,7 @@ setup-ple: setup  ## the real PLE as well, from git or from a checkout: PLE=/pat
 	@folder="$(PLE)"; if [ ! -d "$$folder" ]; then folder=$(VENV)/ple; rm -rf $$folder.new && \
 	  git clone --quiet --depth 1 "$(PLE)" $$folder.new && rm -rf $$folder && mv $$folder.new $$folder || exit 1; fi; \
 	  $(INSTALL_FOLDER) "$$folder"
-	@$(RUN) -c 'from a3c_core.envs.ple import PleEnv; PleEnv().reset(); print("The real PLE is ready: ple/FlappyBird-v0")'
+	@$(RUN) -c 'from a3c_core.games.ple import PleEnv; PleEnv().reset(); print("The real PLE is ready: ple/FlappyBird-v0")'
 
 setup-ray: $(VENV)/.ready-ray  ## the same with Ray, for more than one machine
 

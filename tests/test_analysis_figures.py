@@ -190,11 +190,12 @@ def test_panels_return_their_axes(study):
 DRAWN = """
 import hashlib
 from pathlib import Path
-from analysis import figures
+from analysis.data.load import load_study
+from analysis.figures import catalogue, style
 
 study = load_study(Path("results/report"))
 for name in ("saturation", "frontier"):
-    entry = figures.by_name(study, name)
+    entry = catalogue.by_name(study, name)
     with style.paper():
         picture = style.image(style.draw(entry.part(study), list(entry.panels)))
     print(name, hashlib.sha256(picture).hexdigest(), entry.says(study))

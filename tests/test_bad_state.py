@@ -14,7 +14,8 @@ from a3c_core.config import RunConfig
 from a3c_core.results import checkpoints
 from a3c_core.results.layout import ResultsError, read_metadata
 from a3c_core.train import train
-from analysis import figures, report
+from analysis import report
+from analysis.figures import catalogue
 from analysis.data.load import load_study
 from analysis.pages import readme
 from experiments.grid.cells import Cell
@@ -218,9 +219,10 @@ def test_a_profile_without_costs_has_a_report(tmp_path, step_s, update_s, monkey
     (tmp_path / "free.yaml").write_text(f"step_s: {step_s}\nupdate_s: {update_s}\n")
     axes = {"workers": ["2", "4", "2->3"], "seed": [0, 1]}
     folder = make(tmp_path / "free", axes, episodes=100, profile=str(tmp_path / "free.yaml"))
-    everything = figures.catalogue
+    everything = catalogue.catalogue
     kept = ("arrivals", "saturation", "frontier", "episodes")  # those that are about time
-    monkeypatch.setattr(figures, "catalogue", lambda study: [e for e in everything(study) if e.name in kept])
+    of_time = lambda study, more: [e for e in everything(study, more) if e.name in kept]  # noqa: E731
+    monkeypatch.setattr(catalogue, "catalogue", of_time)
     assert report.main([str(folder)]) == 0
     study = load_study(folder)
     assert len(study.done) == 6

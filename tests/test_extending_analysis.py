@@ -93,10 +93,11 @@ def test_what_is_not_there_gets_one_clear_line(option, reference, reason, tiny, 
     ("change", "reason"), [({"name": "queue"}, "called queue"), ({"section": "x"}, "no section x")]
 )
 def test_a_figure_that_has_no_place_is_refused_before_anything_is_drawn(change, reason, tiny, monkeypatch, capsys):
-    from tests.extending import figure
+    monkeypatch.syspath_prepend(EXAMPLES["figure"].parent)
+    import entropy_figure
 
-    monkeypatch.setattr(figure, "FIGURE", figure.FIGURE._replace(**change))
-    assert report.main([str(tiny), "--figure", "tests.extending.figure:FIGURE"]) == 2
+    monkeypatch.setattr(entropy_figure, "FIGURE", entropy_figure.FIGURE._replace(**change))
+    assert report.main([str(tiny), "--figure", "entropy_figure:FIGURE"]) == 2
     assert reason in capsys.readouterr().err
 
 

@@ -13,7 +13,8 @@ import pytest
 import run_sweep
 from a3c_core.config import RunConfig
 from a3c_core.results.settings import beyond_defaults, differences, flatten, of_config
-from analysis import figures, report
+from analysis import report
+from analysis.figures import catalogue
 from analysis.data import compact
 from analysis.data.load import assemble, gather, load_study, read_plan
 from experiments.grid.cells import expand
@@ -85,7 +86,7 @@ def test_the_committed_studies_as_the_programs_grids_are_today(tmp_path):
         for file in ("study.json", "runs.parquet", "curves.parquet"):
             shutil.copy(ROOT / "results" / name / file, folder)
         before = pd.read_parquet(folder / "runs.parquet")
-        study, grid = StudyFolder(tmp_path, name), read_grid(ROOT / f"experiments/{name}.yaml").grid
+        study, grid = StudyFolder(tmp_path, name), read_grid(ROOT / f"experiments/grids/{name}.yaml").grid
         assert {study.state(cell) for cell in expand(grid)} == {"new"}
         known = study.with_known_seeds(grid)
         study.write(known, expand(known))
@@ -110,8 +111,8 @@ def test_tables_with_fewer_or_more_columns_are_read(old, once, table):
 
 
 def test_a_page_can_be_made_of_tables_with_fewer_columns(old, monkeypatch, capsys):
-    everything = figures.catalogue
-    monkeypatch.setattr(figures, "catalogue", lambda study: everything(study)[:1])
+    everything = catalogue.catalogue
+    monkeypatch.setattr(catalogue, "catalogue", lambda study, more: everything(study, more)[:1])
     for table, names in {"runs": ["oversubscribed", "costs"], "curves": ["entropy", "gradient_norm"]}.items():
         path = old / f"{table}.parquet"
         pq.write_table(pq.read_table(path).drop_columns(names), path)
@@ -148,8 +149,8 @@ def test_runs_that_the_plan_no_longer_knows_stay_in_the_tables(old):
 
 def test_a_sweep_and_a_report_in_a_clone_without_cells(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    everything = figures.catalogue
-    monkeypatch.setattr(figures, "catalogue", lambda study: everything(study)[:1])
+    everything = catalogue.catalogue
+    monkeypatch.setattr(catalogue, "catalogue", lambda study, more: everything(study, more)[:1])
     write_grid(tmp_path, seeds=2)
     assert run_sweep.main(["--grid", "tiny", QUIET]) == 0
     folder = tmp_path / "results" / "tiny"
