@@ -57,7 +57,6 @@ def _need(state):
 def _let_happen(state, place):
     """Let the event of `place` happen, but for the play of those who begin in it: see `_next_to_begin`."""
     numbers = state.numbers[0]
-    numbers.kind = state.workers[place].kind
     if numbers.kind == timeline.PLAYED:
         _played(state, place)
     elif numbers.kind == timeline.UPDATED:

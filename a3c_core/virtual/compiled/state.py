@@ -46,7 +46,7 @@ NUMBERS = np.dtype(
 WORKER = np.dtype(
     [
         *_fields("f8", "core_s started_s reward loss entropy"),
-        *_fields("i8", "id kind next_episode rollouts number steps waits"),
+        *_fields("i8", "id next_episode rollouts number steps waits"),
         *_fields("i8", "held mail empty_place"),  # rows of publications, and where it is among those with none in mail
         *_fields("u1", "in_episode retiring here"),
     ],
@@ -104,8 +104,8 @@ class State(NamedTuple):
     words: NDArray[np.uint64]  # [2, 4], of seeded streams
     numbers: Records  # NUMBERS [1]
     workers: Records  # WORKER [W]
-    times: NDArray[np.float64]  # [W], when each one's event happens
-    heap: NDArray[np.int64]  # [W], places with an event
+    times: NDArray[np.float64]  # [W], of the heap's events
+    heap: NDArray[np.int64]  # [W], events: see timeline
     lists: Records  # LISTS [W]: free places, those of workers with an empty mailbox, a ring of those with a full queue
     games: Records  # GAME [W]; the master's is as a worker's before its first episode
     streams: NDArray[np.uint64]  # [W, 4], of actions
