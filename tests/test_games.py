@@ -54,8 +54,10 @@ def test_the_games_own_time_limit_holds_and_ours_can_shorten_it():
 
 
 def test_scores_are_said_by_the_game_without_building_it():
-    assert score_of("a3c_core/FlappyBird-v0") == Score("score", "pipes", 1.0, (1, 5, 10, 20, 50, 100), whole=True)
-    assert score_of("CartPole-v1") == Score("return", "points", 475.0)
+    assert score_of("a3c_core/FlappyBird-v0") == Score(
+        "pipes passed", "pipes", 1.0, (1, 5, 10, 20, 50, 100), whole=True
+    )
+    assert score_of("CartPole-v1") == Score("return", "points", None, (475.0,))
     for unknown in ("Nonsense-v3", "no_such_module:Game-v0", "no_such_module:Game", "", "ple/Snake-v0", ":", "a b"):
         assert isinstance(score_of(unknown), Score)
 
@@ -64,8 +66,8 @@ def test_scores_that_are_not_whole_are_kept_as_they_are(tmp_path):
     values = {"run": "r", "status": "applied", "truncated": False}
     record = EpisodeRecord(**{name: values.get(name, 1) for name in EpisodeRecord._fields})
     writer = RecordWriter(tmp_path, whole_scores=False)
-    for score in (-0.5, 2):
-        writer.append(record._replace(score=score))
+    for episode, score in enumerate((-0.5, 2)):
+        writer.append(record._replace(episode=episode, score=score))
     writer.finish()
     assert read_records(tmp_path)["score"].to_pylist() == [-0.5, 2.0]
     whole = RecordWriter()

@@ -5,6 +5,8 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -46,10 +48,23 @@ def folders(temporary):
     return sorted(path.name for path in temporary.glob("pymp-*"))
 
 
-def test_the_folder_of_a_killed_master_is_removed_at_the_next_start(tmp_path, monkeypatch):
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
+@pytest.fixture
+def temporary(monkeypatch):
+    """A temporary directory of its own, with a name short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="a3c-") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
+
+
+def test_a_long_temporary_directory_is_left_aside(tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    short = config_of(workers="1", episodes=50).model_dump_json()
+    environment = {**os.environ, "TMPDIR": str(long)}
+    subprocess.run([sys.executable, "-c", PROGRAM, short, str(tmp_path / "run")], check=True, env=environment)
+
+
+def test_the_folder_of_a_killed_master_is_removed_at_the_next_start(temporary, tmp_path):
     (temporary / "pymp-of-another-program").mkdir()
     config = config_of(workers="1", episodes=10**6, checkpoint_s=0.1)
     killed = start_elsewhere(config, tmp_path / "killed", f"folders-{os.getpid()}")

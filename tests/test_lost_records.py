@@ -9,7 +9,6 @@ import pytest
 
 import run_sweep
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.machine.interrupts import Interruption
 from a3c_core.results.records import RecordsLost, read_records, sound_records
 from a3c_core.results.whole import flaw, setback
 from a3c_core.train import Run, train
@@ -37,7 +36,7 @@ def interrupted(tmp_path):
     """The same run, interrupted twice: two checkpoints, and two parts of records."""
     for events in (500, 900):
         run = Run(CONFIG, tmp_path)
-        run._start(Interruption())
+        run.runtime.start(lambda: False)
         run.advance(events)
         run.checkpoint()
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
@@ -78,7 +77,7 @@ def test_the_whole_file_serves_an_older_checkpoint_too(whole, tmp_path):
     """The last checkpoint of a finished run is damaged: it goes on from the one before, with the records until then."""
     shutil.copytree(whole, tmp_path / "copy")
     run = Run(CONFIG, tmp_path / "older")
-    run._start(Interruption())
+    run.runtime.start(lambda: False)
     run.advance(500)
     run.checkpoint()
     (early,) = (tmp_path / "older" / "checkpoints").iterdir()

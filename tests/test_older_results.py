@@ -14,9 +14,9 @@ import run_sweep
 from a3c_core.config import RunConfig
 from a3c_core.results.settings import beyond_defaults, differences, flatten, of_config
 from analysis import report
-from analysis.figures import catalogue
 from analysis.data import compact
 from analysis.data.load import assemble, gather, load_study, read_plan
+from analysis.figures import catalogue
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
 from experiments.grid.settings import nest

@@ -111,7 +111,7 @@ def test_shipped_grids_are_found_and_what_is_printed_next_works_in_any_directory
     printed = run(f"{command} --no-tracking", tmp_path)
     (following,) = re.findall(r"^Report page: (.*)$", printed, re.MULTILINE)
     assert (tmp_path / "my results/quick+episodes=50/study.json").exists()
-    assert "index.html: 1 runs" in run(following, tmp_path)
+    assert "index.html: 1 run, " in run(following, tmp_path)
 
 
 def test_python_is_named_as_a_shell_finds_it(monkeypatch, tmp_path):

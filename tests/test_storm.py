@@ -114,7 +114,7 @@ def test_records_that_are_missing_doubled_or_unaccounted_for_are_found(tmp_path)
     findings = " ".join(checks.run_is_whole(tmp_path, 51))
     assert "50 records instead of 51" in findings
     assert "1 duplicates" in findings
-    assert "51 gradients were sent, but gradients_applied 50" in findings
+    assert "51 gradients were sent, but applied 50" in findings
 
 
 def test_a_master_whose_descriptors_grow_is_found(finished):

@@ -92,7 +92,7 @@ class CompiledEngine(OneAfterAnother):
             gradient,
         )
         truncated = self._advance(environment, steps, died)
-        score = int(environment.game["score"][0])
+        score = float(environment.game["score"][0])
         return Rollout(loss, entropy, steps, reward, score, died, truncated, gradient)
 
     def _rollout_in_two(self, *arguments: Any) -> tuple[int, bool, float, float, float]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _LOCK = "a3c.lock"
+_LONGEST_FOLDER = 64  # bytes: a socket's name has at most 107 in all, and the folder and file in it some 40
 _SERVER_LIMIT_S = 10.0  # for a killed fork server to be gone
 
 
@@ -83,12 +84,23 @@ def _own_folder() -> IO[str] | None:
     """Mark multiprocessing's folder as this process's own, once; return the lock, which lives as long as we do."""
     if multiprocessing.parent_process() is not None:
         return None  # the folder may be the parent's
-    _remove_abandoned(Path(tempfile.gettempdir()))
-    folder = Path(multiprocessing.util.get_temp_dir())
+    temporary = _folder_for_sockets()
+    _remove_abandoned(Path(temporary))
+    before, tempfile.tempdir = tempfile.tempdir, temporary
+    try:
+        folder = Path(multiprocessing.util.get_temp_dir())
+    finally:
+        tempfile.tempdir = before
     lock = (folder / "unlocked").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "unlocked").rename(folder / _LOCK)  # never seen without its lock while we live
     return lock
+
+
+def _folder_for_sockets() -> str:
+    """Return the temporary directory, or a shorter one where the names of sockets in it would be too long."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"
 
 
 def _remove_abandoned(temporary: Path) -> None:

@@ -3,13 +3,13 @@
 import numpy as np
 
 from a3c_core.learners.optimizers import update
-from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.topologies.parcel_queue import BLOCK
+from a3c_core.machine.jit import exact, inner
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers
 from a3c_core.virtual.compiled.state import APPLIED, BLOCK_RECORDS, DROPPED, MASTER, NOBODY, REJECTED
 
-NOTHING, RECORDS_TAKEN, TAIL_SPILLED, HEAD_REFILLED, MORE_ROWS, MORE_PLACES = range(6)  # needed of Python
+NOTHING, RECORDS_TAKEN, QUEUE_SPILLED, QUEUE_REFILLED, MORE_ROOM = range(5)  # needed of Python
+_SLOTS_AT_ONCE = 3  # that an event may take: as many workers may begin in it
 
 
 @exact
@@ -32,8 +32,7 @@ def advance(state, player, events):
         done += 1
         need = _need(state)
     while need == NOTHING and done < events and numbers.waiting > 0:
-        _take(state)
-        workers.settle(state, state.parcels[MASTER], DROPPED, 0, np.nan)
+        workers.settle(state, _take(state), DROPPED, 0, np.nan)
         need = _need(state)
     return done, need
 
@@ -44,20 +43,17 @@ def _need(state):
     numbers = state.numbers[0]
     if numbers.records == BLOCK_RECORDS or numbers.staleness == BLOCK_RECORDS:
         return RECORDS_TAKEN
-    if numbers.tail_filled >= BLOCK:
-        return TAIL_SPILLED
-    if numbers.head_read == numbers.head_filled and numbers.spilled > 0:
-        return HEAD_REFILLED
-    if state.given[0].has_mailboxes and numbers.rows < 2:  # one to publish, one for workers that join
-        return MORE_ROWS
-    return MORE_PLACES if numbers.places < state.given[0].end - numbers.alive else NOTHING
+    if numbers.slots < _SLOTS_AT_ONCE:
+        return QUEUE_SPILLED
+    if numbers.head == 0 and numbers.spilled > 0:
+        return QUEUE_REFILLED
+    return MORE_ROOM if numbers.places < state.given[0].end - numbers.alive else NOTHING
 
 
 @inner
 def _let_happen(state, place):
     """Let the event of `place` happen, but for the play of those who begin in it: see `_next_to_begin`."""
     numbers = state.numbers[0]
-    numbers.kind = state.workers[place].kind
     if numbers.kind == timeline.PLAYED:
         _played(state, place)
     elif numbers.kind == timeline.UPDATED:
@@ -75,7 +71,7 @@ def _next_to_begin(state):
     So there is one place in the code where workers begin: what they do is large, and would be compiled at each.
     """
     numbers = state.numbers[0]
-    if numbers.first == NOBODY and numbers.serving == 0 and numbers.waiting > 0:
+    if numbers.first == NOBODY and numbers.serving == NOBODY and numbers.waiting > 0:
         _begin_update(state)
     if numbers.first != NOBODY:
         place, numbers.first = numbers.first, NOBODY
@@ -87,7 +83,8 @@ def _next_to_begin(state):
 @inner
 def _played(state, place):
     """Let a worker's parcel reach the master's queue, or find it full."""
-    numbers, parcel = state.numbers[0], state.parcels[place]
+    numbers, worker = state.numbers[0], state.workers[place]
+    parcel = state.parcels[worker.slot]
     numbers.sent += 1
     numbers.last_arrival_s = numbers.now_s
     parcel.arrived_s, parcel.queue_length = numbers.now_s, numbers.waiting
@@ -96,48 +93,50 @@ def _played(state, place):
     elif state.given[0].is_bounded:
         state.lists[(numbers.blocked_first + numbers.blocked) % state.lists.size].blocked = place
         numbers.blocked += 1
-        state.workers[place].waits += 1
+        worker.waits += 1
     else:
-        workers.settle(state, parcel, DROPPED, 0, np.nan)
+        workers.settle(state, worker.slot, DROPPED, 0, np.nan)
         numbers.first = place
+
+
+# The queue: a ring of slots. First its oldest (head), then, where not all fit into memory, its newest (tail); those
+# between the two are in a file.
 
 
 @inner
 def _enqueue(state, place):
-    """Put a worker's parcel and gradient at the queue's end; return the worker, unless it waits for the update."""
-    numbers = state.numbers[0]
-    tail, end = 1 - numbers.head, numbers.tail_filled
-    state.queue_parcels[tail, end] = state.parcels[place]
-    copy(state.gradients[place], state.queue_gradients[tail, end])
-    numbers.tail_filled += 1
+    """Put a worker's parcel at the queue's end; return the worker, unless it waits for the update."""
+    numbers, worker = state.numbers[0], state.workers[place]
+    state.slots[(numbers.queue_first + numbers.head + numbers.tail) % state.slots.size].queued = worker.slot
+    if numbers.spilled > 0:
+        numbers.tail += 1
+    else:
+        numbers.head += 1
     numbers.waiting += 1
     numbers.queue_peak = max(numbers.queue_peak, numbers.waiting)
     numbers.overloaded = numbers.waiting > state.given[0].overload_limit
     if not state.given[0].waits_for_apply:
         return place
-    state.workers[place].waits += 1
+    worker.waits += 1
     return NOBODY
 
 
 @inner
 def _take(state):
-    """Move the oldest parcel and its gradient from the queue to the master's own."""
+    """Take the oldest parcel from the queue; return its slot."""
     numbers = state.numbers[0]
-    if numbers.head_read == numbers.head_filled:
-        numbers.head = 1 - numbers.head
-        numbers.head_read, numbers.head_filled, numbers.tail_filled = 0, numbers.tail_filled, 0
-    state.parcels[MASTER] = state.queue_parcels[numbers.head, numbers.head_read]
-    copy(state.queue_gradients[numbers.head, numbers.head_read], state.gradients[MASTER])
-    numbers.head_read += 1
+    slot = state.slots[numbers.queue_first].queued
+    numbers.queue_first = (numbers.queue_first + 1) % state.slots.size
+    numbers.head -= 1
     numbers.waiting -= 1
+    return slot
 
 
 @inner
 def _begin_update(state):
     """Let the master begin its next update, which may make room for the gradient of a worker that waits."""
     numbers = state.numbers[0]
-    _take(state)
-    numbers.serving = 1
+    numbers.serving = _take(state)
     is_idle = 1 if numbers.kind == timeline.PLAYED else 0
     seconds = costs.service_s(state.given[0], numbers.empty, is_idle, 1)
     served = numbers.applied + numbers.rejected
@@ -152,17 +151,23 @@ def _begin_update(state):
 @inner
 def _updated(state):
     """Apply the gradient and publish what comes of it."""
-    numbers, given, parcel = state.numbers[0], state.given[0], state.parcels[MASTER]
-    numbers.serving = 0
+    numbers, slot = state.numbers[0], state.numbers[0].serving
+    parcel = state.parcels[slot]
+    numbers.serving = NOBODY
     staleness = numbers.version - parcel.version_pulled
-    rate = given.learning_rate * max(0.0, 1.0 - numbers.version / given.anneal_over)
-    gradient = state.gradients[MASTER]
-    norm = update(
-        given.update_rule, state.parameters, gradient, state.averages, rate, given.clip_norm, numbers.version + 1
-    )
-    applied = np.isfinite(norm)
-    numbers.version += applied
+    norm = _apply(state, state.gradients[slot])
     workers.publish(state)
-    workers.settle(state, parcel, APPLIED if applied else REJECTED, staleness, norm)
-    if given.waits_for_apply:
+    workers.settle(state, slot, APPLIED if np.isfinite(norm) else REJECTED, staleness, norm)
+    if state.given[0].waits_for_apply:
         numbers.first = parcel.place
+
+
+@inner
+def _apply(state, gradient):
+    """Apply a gradient, unless it is not finite, which its norm then says; return that."""
+    given, numbers = state.given[0], state.numbers[0]
+    rate = given.learning_rate * max(0.0, 1.0 - numbers.version / given.anneal_over)
+    updates = numbers.version + 1
+    norm = update(given.update_rule, state.parameters, gradient, state.averages, rate, given.clip_norm, updates)
+    numbers.version += np.isfinite(norm)
+    return norm

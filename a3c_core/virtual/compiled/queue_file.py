@@ -1,7 +1,5 @@
-"""The part of the master's queue that is not in memory: whole blocks in files, put there and fetched between events."""
+"""What of the master's queue does not fit into memory: whole blocks in a file, between its head and its tail."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -9,68 +7,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.topologies.parcel_queue import BLOCK, BlockFile
-from a3c_core.virtual.compiled.state import QUEUE_ROOM, State
+from a3c_core.virtual.compiled.state import PARCEL, State
 
-_ARRAYS = ("queue_parcels", "queue_gradients")
+NAME = "queue"
 
 
-class QueueFiles:
-    """One file for the parcels, one for their gradients."""
+class QueueFile:
+    """Moves blocks of parcels and their gradients between slots and a file."""
 
-    def __init__(self) -> None:
-        self._files = {name: BlockFile() for name in _ARRAYS}
+    def __init__(self, size: int):
+        """`size`: of a gradient."""
+        self._file = BlockFile()
+        self._entry = np.dtype([("parcel", PARCEL), ("gradient", "f4", size)])
 
     def spill(self, state: State) -> None:
-        """Move the queue's last block to the files."""
+        """Move a block of the tail to the file's end; while there is none, two blocks from the end of the head.
+
+        Two, so that a tail of a whole block fits into memory before that is full again.
+        """
         numbers = state.numbers[0]
-        for name, file in self._files.items():
-            tail = getattr(state, name)[1 - numbers["head"]]
-            file.push(_bytes(tail[:BLOCK]))
-            tail[: QUEUE_ROOM - BLOCK] = tail[BLOCK:]
-        numbers["tail_filled"] -= BLOCK
+        if numbers["spilled"]:
+            self._move(state, int(numbers["head"]))
+            rest = _places(state, int(numbers["head"]) + BLOCK, int(numbers["tail"]) - BLOCK)
+            state.slots["queued"][rest - BLOCK] = state.slots["queued"][rest]
+            numbers["tail"] -= BLOCK
+        else:
+            self._move(state, int(numbers["head"]) - 2 * BLOCK)
+            self._move(state, int(numbers["head"]) - BLOCK)
+            numbers["head"] -= 2 * BLOCK
+
+    def _move(self, state: State, start: int) -> None:
+        """Move the block of entries from the queue's `start` on to the file, and free their slots."""
+        numbers, block = state.numbers[0], np.empty(BLOCK, self._entry)
+        slots = state.slots["queued"][_places(state, start)]
+        block["parcel"], block["gradient"] = state.parcels[slots], state.gradients[slots]
+        self._file.push(_bytes(block))
+        state.slots["free"][numbers["slots"] : numbers["slots"] + BLOCK] = slots
+        numbers["slots"] += BLOCK
         numbers["spilled"] += 1
 
     def refill(self, state: State) -> None:
-        """Fetch the oldest block from the files, where the queue's first one is used up."""
+        """Fetch the oldest block from the file to the head, which is used up."""
         numbers = state.numbers[0]
-        for name, file in self._files.items():
-            head = getattr(state, name)[numbers["head"]]
-            file.pop(_bytes(head[:BLOCK]))
-        numbers["head_read"], numbers["head_filled"] = 0, BLOCK
+        if numbers["slots"] < BLOCK:
+            self.spill(state)
+        block = np.empty(BLOCK, self._entry)
+        self._file.pop(_bytes(block))
+        numbers["slots"] -= BLOCK
+        slots = state.slots["free"][numbers["slots"] : numbers["slots"] + BLOCK].copy()
+        state.parcels[slots], state.gradients[slots] = block["parcel"], block["gradient"]
+        numbers["queue_first"] = (numbers["queue_first"] - BLOCK) % len(state.slots)
+        state.slots["queued"][_places(state, 0)] = slots
+        numbers["head"] += BLOCK
         numbers["spilled"] -= 1
+        if not numbers["spilled"]:
+            numbers["head"], numbers["tail"] = numbers["head"] + numbers["tail"], 0
 
-    def writers(self, state: State) -> dict[str, Callable[[IO[bytes]], object]]:
-        """Return what writes all that waits, oldest first: file's name -> what writes it."""
-        return {name: partial(self._write, state, name) for name in _ARRAYS}
-
-    def restore(self, state: State, folder: Path) -> None:
-        """Bring a queue, whose numbers are back, to what the `writers` wrote."""
-        numbers = state.numbers[0]
-        waiting = int(numbers["waiting"])
-        for name in ("head_read", "head_filled", "tail_filled", "spilled"):
-            numbers[name] = 0
-        with (folder / _ARRAYS[0]).open("rb") as parcels, (folder / _ARRAYS[1]).open("rb") as gradients:
-            for start in range(0, waiting, BLOCK):
-                if start:
-                    self.spill(state)
-                count = min(BLOCK, waiting - start)
-                for file, name in ((parcels, _ARRAYS[0]), (gradients, _ARRAYS[1])):
-                    tail = getattr(state, name)[1 - numbers["head"]]
-                    file.readinto(_bytes(tail[:count]).data)
-                numbers["tail_filled"] = count
-
-    def _write(self, state: State, name: str, file: IO[bytes]) -> None:
-        for block in self._blocks(state, name):
+    def write(self, file: IO[bytes]) -> None:
+        """Write all blocks, oldest first."""
+        for block in self._file.read_all(_bytes(np.empty(BLOCK, self._entry))):
             file.write(block.data)
 
-    def _blocks(self, state: State, name: str) -> Iterator[NDArray[np.uint8]]:
-        numbers, (one, other) = state.numbers[0], getattr(state, name)
-        head, tail = (other, one) if numbers["head"] else (one, other)
-        yield _bytes(head[numbers["head_read"] : numbers["head_filled"]])
-        yield from self._files[name].read_all(_bytes(np.empty_like(head[:BLOCK])))
-        yield _bytes(tail[: numbers["tail_filled"]])
+    def restore(self, folder: Path, blocks: int) -> None:
+        """Fill an empty file with the blocks that were written."""
+        block = _bytes(np.empty(BLOCK, self._entry))
+        with (folder / NAME).open("rb") as file:
+            for _ in range(blocks):
+                file.readinto(block.data)
+                self._file.push(block)
 
 
-def _bytes(array: NDArray) -> NDArray[np.uint8]:
-    """Return a contiguous array's memory."""
-    return array.reshape(-1).view(np.uint8)
+def _places(state: State, start: int, count: int = BLOCK) -> NDArray[np.int64]:
+    """Return where the `count` entries from the queue's `start` on stand in its ring."""
+    first = int(state.numbers["queue_first"][0])
+    return (first + start + np.arange(count)) % len(state.slots)
+
+
+def _bytes(block: NDArray[np.void]) -> NDArray[np.uint8]:
+    """Return the memory of a block."""
+    return block.view(np.uint8)

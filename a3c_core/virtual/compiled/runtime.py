@@ -15,7 +15,7 @@ from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
 from a3c_core.virtual.compiled import master
 from a3c_core.virtual.compiled.block import RecordBlock
-from a3c_core.virtual.compiled.queue_file import QueueFiles
+from a3c_core.virtual.compiled.queue_file import NAME, QueueFile
 from a3c_core.virtual.compiled.state import (
     SAVED,
     STATUSES,
@@ -24,8 +24,9 @@ from a3c_core.virtual.compiled.state import (
     State,
     blank_arrays,
     one_record,
-    with_more_places,
-    with_more_rows,
+    restored,
+    with_room_for_twice,
+    written_part,
 )
 from a3c_core.virtual.costs import CostProfile
 
@@ -53,7 +54,7 @@ class CompiledSimulation:
         assert isinstance(engine, CompiledEngine)
         self._state = _new_state(config, profile, learner, engine)
         self._player = Player(engine.settings, engine.buffers)
-        self._files = QueueFiles()
+        self._file = QueueFile(learner.parameters.size)
 
     @property
     def clock_s(self) -> float:
@@ -86,28 +87,25 @@ class CompiledSimulation:
 
     def save(self) -> Saved:
         """Return all that the run needs in order to go on to the same bytes."""
-        arrays = {name: getattr(self._state, name) for name in SAVED}
-        return Saved({"log": self.log.save()}, arrays, self._files.writers(self._state))
+        arrays = {name: written_part(self._state, name) for name in SAVED}
+        return Saved({"log": self.log.save()}, arrays, {NAME: self._file.write})
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         """Bring a fresh simulation to the state that `save` saw; `folder` holds the streams' files."""
         self.log.restore(numbers["log"])
-        types = {name: getattr(self._state, name).dtype for name in SAVED}
-        self._state = self._state._replace(**{name: np.array(arrays[name], types[name]) for name in SAVED})
-        self._files.restore(self._state, folder)
+        self._state = restored(self._state, arrays)
+        self._file.restore(folder, int(self._state.numbers["spilled"][0]))
 
     def _meet(self, need: int) -> None:
         """Do what compiled code can't: files, and memory."""
         if need == master.RECORDS_TAKEN:
             self._hand_over()
-        elif need == master.TAIL_SPILLED:
-            self._files.spill(self._state)
-        elif need == master.HEAD_REFILLED:
-            self._files.refill(self._state)
-        elif need == master.MORE_ROWS:
-            self._state = with_more_rows(self._state)
-        elif need == master.MORE_PLACES:
-            self._state = with_more_places(self._state)
+        elif need == master.QUEUE_SPILLED:
+            self._file.spill(self._state)
+        elif need == master.QUEUE_REFILLED:
+            self._file.refill(self._state)
+        elif need == master.MORE_ROOM:
+            self._state = with_room_for_twice(self._state)
 
     def _hand_over(self) -> None:
         """Bring the learner's counts, the totals and the records up to date."""
@@ -138,13 +136,12 @@ def _counted(values: np.ndarray) -> dict[int, int]:
 def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner, engine: CompiledEngine) -> State:
     given = _given(config, profile, learner, engine.steps_at_once)
     costs = {name: float(value) for name, value in profile if not isinstance(value, str)}
-    places = config.span.end + 1
-    rows = places + 2 if given.has_mailboxes else 2
+    places = 1 + config.span.end + (config.span.end - config.span.start)  # some may still be about to leave
     state = State(
         given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),
         parameters=learner.parameters,
         averages=learner.optimizer.slots,
-        **blank_arrays(learner.parameters.size, places, rows, config.schedule.window),
+        **blank_arrays(learner.parameters.size, places, config.schedule.window),
     )
     state.games[:1] = engine.new_environment().game
     return state

@@ -10,7 +10,6 @@ from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
 from a3c_core.results.records import EpisodeRecord
-from a3c_core.topologies.parcel_queue import BLOCK
 
 Records = NDArray[np.void]  # of a structured type
 
@@ -19,7 +18,8 @@ MASTER, NOBODY = np.int64(0), np.int64(-1)
 APPLIED, DROPPED, REJECTED = np.arange(3)
 STATUSES = ("applied", "dropped", "rejected")
 BLOCK_RECORDS = 4096
-QUEUE_ROOM = BLOCK + 2  # an event appends at most two gradients to the last block, and can't spill it
+QUEUE_BYTES = 1 << 25  # of gradients in memory; beyond that the queue goes to a file
+_ROOM = 16  # for what the master holds, and what an event may take
 
 _KINDS = {int: "i8", float: "f8", bool: "?"}
 
@@ -33,10 +33,10 @@ NUMBERS = np.dtype(
     [
         *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
         *_fields("i8", "events kind workers_on_core master_on_core"),  # the timeline
-        *_fields("i8", "alive next_id empty places rows"),  # workers, empty mailboxes; free places and rows
+        *_fields("i8", "alive next_id empty places rows slots"),  # workers, empty mailboxes; what is free
         *_fields("i8", "first last"),  # who still begins within this event
         *_fields("i8", "serving blocked blocked_first overloaded"),  # the master
-        *_fields("i8", "waiting head head_read head_filled tail_filled spilled"),  # its queue
+        *_fields("i8", "waiting queue_first head tail spilled"),  # its queue: see there
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
         *_fields("i8", " ".join(STATUSES)),
         *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
@@ -46,8 +46,9 @@ NUMBERS = np.dtype(
 WORKER = np.dtype(
     [
         *_fields("f8", "core_s started_s reward loss entropy"),
-        *_fields("i8", "id kind next_episode rollouts number steps waits"),
-        *_fields("i8", "held mail empty_place"),  # rows of publications, and where it is among those with none in mail
+        *_fields("i8", "id next_episode rollouts number steps waits"),
+        *_fields("i8", "slot held mail"),  # its parcel; its parameters, and those in its mailbox, by their rows
+        *_fields("i8", "empty_place"),  # where it is among those whose mailbox is empty
         *_fields("u1", "in_episode retiring here"),
     ],
     align=True,
@@ -62,6 +63,7 @@ PARCEL = np.dtype(
 )
 LISTS = np.dtype(_fields("i8", "free empty blocked"))
 ROW = np.dtype(_fields("i8", "version uses free"))
+SLOT = np.dtype(_fields("i8", "queued free"))
 
 
 class Given(NamedTuple):
@@ -95,7 +97,10 @@ class Player(NamedTuple):
 
 
 class State(NamedTuple):
-    """W places, R rows of publications, P parameters. Few arrays: each one makes all functions slower to compile."""
+    """W places, S slots for parcels, R rows for publications, P parameters.
+
+    Few arrays: each one makes all functions slower to compile, and to call.
+    """
 
     given: Records  # [1], with the fields of Given, of a profile's costs and of a schedule's rule
     parameters: Vector  # the learner's own [P]
@@ -104,25 +109,25 @@ class State(NamedTuple):
     words: NDArray[np.uint64]  # [2, 4], of seeded streams
     numbers: Records  # NUMBERS [1]
     workers: Records  # WORKER [W]
-    times: NDArray[np.float64]  # [W], when each one's event happens
-    heap: NDArray[np.int64]  # [W], places with an event
+    times: NDArray[np.float64]  # [W], of the heap's events
+    heap: NDArray[np.int64]  # [W], events: see timeline
     lists: Records  # LISTS [W]: free places, those of workers with an empty mailbox, a ring of those with a full queue
     games: Records  # GAME [W]; the master's is as a worker's before its first episode
     streams: NDArray[np.uint64]  # [W, 4], of actions
-    parcels: Records  # PARCEL [W], not yet handed over; the master's is the one it applies
-    gradients: NDArray[np.float32]  # [W, P], the same
+    parcels: Records  # PARCEL [S], from their worker's pull until they were dealt with
+    gradients: NDArray[np.float32]  # [S, P], the same
+    slots: Records  # SLOT [S]: the queue, a ring; and a list of free ones
     publications: NDArray[np.float32]  # [R, P], parameters that workers hold or have in their mailbox
     rows: Records  # ROW [R]: of which version, by how many used; and a list of free ones
     window: NDArray[np.float64]  # [window, 3], a ring: clock, master's busy seconds, episode's length
-    queue_parcels: Records  # PARCEL [2, QUEUE_ROOM], the queue's first and last block
-    queue_gradients: NDArray[np.float32]  # [2, QUEUE_ROOM, P]
     records: Records  # RECORD [BLOCK_RECORDS]
     staleness: NDArray[np.int64]  # [BLOCK_RECORDS], of gradients applied
 
 
-PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams", "parcels", "gradients")
+PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams")
+PER_SLOT = ("parcels", "gradients", "slots")
 PER_ROW = ("publications", "rows")
-SAVED = ("numbers", *PER_PLACE, *PER_ROW, "window")
+SAVED = ("numbers", *PER_PLACE, *PER_SLOT, *PER_ROW, "window")
 
 
 def one_record(*parts: Mapping[str, Any]) -> Records:
@@ -131,8 +136,13 @@ def one_record(*parts: Mapping[str, Any]) -> Records:
     return np.array([tuple(values.values())], [(name, _KINDS[type(value)]) for name, value in values.items()])
 
 
-def blank_arrays(size: int, places: int, rows: int, window: int) -> dict[str, NDArray]:
-    """Return all arrays of a state that belong to the run, for `size` parameters; nobody is there yet."""
+def blank_arrays(size: int, places: int, window: int) -> dict[str, NDArray]:
+    """Return all arrays of a state that belong to the run, for `size` parameters; nobody is there yet.
+
+    A worker has one parcel, holds one publication and has another in its mailbox, at most. There is room for all that
+    and for a queue: memory that is never written to is none.
+    """
+    slots, rows = places + QUEUE_BYTES // (4 * size) + _ROOM, 2 * places + _ROOM
     arrays: dict[str, NDArray] = {
         "entropy": np.zeros(7, np.uint32),
         "words": np.zeros((2, 4), np.uint64),
@@ -143,39 +153,56 @@ def blank_arrays(size: int, places: int, rows: int, window: int) -> dict[str, ND
         "lists": np.zeros(places, LISTS),
         "games": np.zeros(places, GAME),
         "streams": np.zeros((places, 4), np.uint64),
-        "parcels": np.zeros(places, PARCEL),
-        "gradients": np.zeros((places, size), np.float32),
+        "parcels": np.zeros(slots, PARCEL),
+        "gradients": np.zeros((slots, size), np.float32),
+        "slots": np.zeros(slots, SLOT),
         "publications": np.zeros((rows, size), np.float32),
         "rows": np.zeros(rows, ROW),
         "window": np.zeros((window, 3)),
-        "queue_parcels": np.zeros((2, QUEUE_ROOM), PARCEL),
-        "queue_gradients": np.zeros((2, QUEUE_ROOM, size), np.float32),
         "records": np.zeros(BLOCK_RECORDS, RECORD),
         "staleness": np.zeros(BLOCK_RECORDS, np.int64),
     }
     numbers = arrays["numbers"][0]
-    arrays["workers"]["id"][MASTER] = numbers["first"] = numbers["last"] = NOBODY
     numbers["crowding"] = 1.0
+    arrays["workers"]["id"][MASTER] = NOBODY
+    numbers["first"] = numbers["last"] = numbers["serving"] = NOBODY
     numbers["places"] = _list_free(arrays["lists"], 0, 1)
+    numbers["slots"] = _list_free(arrays["slots"], 0, 0)
     numbers["rows"] = _list_free(arrays["rows"], 0, 0)
     return arrays
 
 
-def with_more_places(state: State) -> State:
+def with_room_for_twice(state: State) -> State:
     """Return the state with room for twice as many workers."""
-    numbers, larger = state.numbers[0], _twice(state, PER_PLACE)
-    ring = np.roll(state.lists["blocked"], -int(numbers["blocked_first"]))  # it begins at its first place again
-    larger.lists["blocked"][: len(ring)] = ring
-    numbers["blocked_first"] = 0
-    numbers["places"] = _list_free(larger.lists, int(numbers["places"]), len(state.workers))
+    numbers = state.numbers[0]
+    names = (*PER_PLACE, *PER_SLOT, *PER_ROW)
+    larger = state._replace(**{name: _extended(getattr(state, name), 2) for name in names})
+    _unroll(state.lists["blocked"], larger.lists["blocked"], numbers, "blocked_first")
+    _unroll(state.slots["queued"], larger.slots["queued"], numbers, "queue_first")
+    numbers["places"] = _list_free(larger.lists, int(numbers["places"]), len(state.lists))
+    numbers["slots"] = _list_free(larger.slots, int(numbers["slots"]), len(state.slots))
+    numbers["rows"] = _list_free(larger.rows, int(numbers["rows"]), len(state.rows))
     return larger
 
 
-def with_more_rows(state: State) -> State:
-    """Return the state with room for twice as many publications."""
-    larger = _twice(state, PER_ROW)
-    state.numbers["rows"] = _list_free(larger.rows, int(state.numbers["rows"][0]), len(state.rows))
-    return larger
+def written_part(state: State, name: str) -> NDArray:
+    """Return an array that is to be saved, without the end that was never written to."""
+    array = getattr(state, name)
+    if name not in ("gradients", "publications"):
+        return array
+    lists, free = (state.slots, "slots") if name == "gradients" else (state.rows, "rows")
+    is_used = np.ones(len(array), bool)
+    is_used[lists["free"][: state.numbers[free][0]]] = False
+    return array[: int(np.flatnonzero(is_used).max(initial=-1)) + 1]
+
+
+def restored(state: State, saved: Mapping[str, NDArray]) -> State:
+    """Return a state with the arrays that were saved, for as many workers as they were."""
+    growth = len(saved["lists"]) // len(state.lists)
+    arrays = {name: _extended(np.zeros_like(getattr(state, name)), growth) for name in SAVED}
+    for name, array in arrays.items():
+        array[: len(saved[name])] = saved[name]
+    return state._replace(**arrays)
 
 
 def _list_free(lists: Records, count: int, start: int) -> int:
@@ -185,11 +212,14 @@ def _list_free(lists: Records, count: int, start: int) -> int:
     return count + more
 
 
-def _twice(state: State, names: tuple[str, ...]) -> State:
-    """Return the state with its arrays called `names` twice as long, and blank where they are new."""
-    larger = {}
-    for name in names:
-        array = getattr(state, name)
-        larger[name] = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)  # of the very type; see np.concatenate
-        larger[name][: len(array)] = array
-    return state._replace(**larger)
+def _unroll(ring: NDArray, longer: NDArray, numbers: np.void, first: str) -> None:
+    """Let a ring begin at its array's beginning, since that is longer now."""
+    longer[: len(ring)] = np.roll(ring, -int(numbers[first]))
+    numbers[first] = 0
+
+
+def _extended(array: NDArray, growth: int) -> NDArray:
+    """Return an array that is `growth` times as long, of the very type: np.concatenate would not keep alignment."""
+    longer = np.zeros((growth * len(array), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

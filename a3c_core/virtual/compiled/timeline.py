@@ -8,6 +8,7 @@ from a3c_core.virtual import costs
 from a3c_core.virtual.compiled.state import MASTER
 
 BEGIN, CORE, PLAYED, UPDATED = np.arange(4)  # kinds of events; the last two end some work on a core
+_KINDS = 4  # an entry of the heap is its place times this, plus its kind
 
 
 @inner
@@ -26,23 +27,19 @@ def work(state, seconds, place, kind, count):
 def at(state, time_s, place, kind):
     """Let `kind` happen to `place` at `time_s`, without a core."""
     numbers = state.numbers[0]
-    state.times[place] = time_s
-    state.workers[place].kind = kind
-    state.heap[numbers.events] = place
     numbers.events += 1
-    _rise(state, numbers.events - 1)
+    _rise(state.times, state.heap, state.workers, numbers.events - 1, time_s, _KINDS * place + kind)
 
 
 @inner
 def next_place(state):
-    """Advance the clock to the next event; return whose it is."""
-    numbers, heap = state.numbers[0], state.heap
-    place = heap[0]
-    numbers.now_s = state.times[place]
+    """Advance the clock to the next event, and note its kind; return whose it is."""
+    numbers, times, heap = state.numbers[0], state.times, state.heap
+    place, numbers.kind = heap[0] // _KINDS, heap[0] % _KINDS
+    numbers.now_s = times[0]
     numbers.events -= 1
-    heap[0] = heap[numbers.events]
-    _sink(state, 0)
-    if state.workers[place].kind >= PLAYED:
+    _sink(times, heap, state.workers, numbers.events, 0, times[numbers.events], heap[numbers.events])
+    if numbers.kind >= PLAYED:
         _count_core(numbers, place, -1)
     return place
 
@@ -50,21 +47,30 @@ def next_place(state):
 @inner
 def share_cores(state):
     """Stretch or shorten what is under way if more or fewer share the cores than before."""
-    numbers = state.numbers[0]
+    numbers, times, heap, workers = state.numbers[0], state.times, state.heap, state.workers
     crowding = costs.crowding(state.given[0], numbers.workers_on_core, numbers.master_on_core)
     if crowding == numbers.crowding:
         return
     ratio = crowding / numbers.crowding
     numbers.crowding = crowding
-    for i in range(numbers.events):
-        place = state.heap[i]
-        if state.workers[place].kind >= PLAYED and not _goes_first(state, place):
-            change_s = (state.times[place] - numbers.now_s) * (ratio - 1.0)
-            state.times[place] += change_s
+    numbers.master_busy_s += _stretch(times, heap, numbers.events, numbers.now_s, ratio, _goes_first(state, MASTER))
+    if not _is_ordered(times, heap, workers, numbers.events):
+        for i in range(numbers.events // 2 - 1, -1, -1):
+            _sink(times, heap, workers, numbers.events, i, times[i], heap[i])
+
+
+@inner
+def _stretch(times, heap, events, now_s, ratio, but_master):
+    """Let all work that is under way take `ratio` times as long from now on; return how much longer the master's."""
+    master_s = 0.0
+    for i in range(events):
+        place = heap[i] // _KINDS
+        if heap[i] % _KINDS >= PLAYED and not (but_master and place == MASTER):
+            change_s = (times[i] - now_s) * (ratio - 1.0)
+            times[i] += change_s
             if place == MASTER:
-                numbers.master_busy_s += change_s
-    for i in range(numbers.events // 2 - 1, -1, -1):
-        _sink(state, i)
+                master_s = change_s
+    return master_s
 
 
 @inner
@@ -89,39 +95,48 @@ def _jittered(state, seconds, who, count):
     return costs.jittered(seconds, state.given[0].jitters_exponentially, state.given[0].jitter_variance, state.words[0])
 
 
+# The heap: events in the order of their time, with the arrays themselves as arguments, since these are called often
+
+
 @inner
-def _comes_before(state, place, other):
+def _comes_before(workers, time_s, event, other_s, other):
     """Return which of two events is first; at the same instant the master's is, then workers' by their number."""
-    if state.times[place] != state.times[other]:
-        return state.times[place] < state.times[other]
-    return state.workers[place].id < state.workers[other].id
+    if time_s != other_s:
+        return time_s < other_s
+    return workers[event // _KINDS].id < workers[other // _KINDS].id
 
 
 @inner
-def _rise(state, i):
-    """Move the heap's entry `i` up to where it belongs."""
-    heap = state.heap
-    place = heap[i]
+def _is_ordered(times, heap, workers, size):
+    """Return whether the heap is one: what is stretched alike mostly keeps its order."""
+    for i in range(1, size):
+        parent = (i - 1) // 2
+        if _comes_before(workers, times[i], heap[i], times[parent], heap[parent]):
+            return False
+    return True
+
+
+@inner
+def _rise(times, heap, workers, i, time_s, event):
+    """Put an event where it belongs, from the heap's entry `i` upwards."""
     while i > 0:
         parent = (i - 1) // 2
-        if not _comes_before(state, place, heap[parent]):
+        if not _comes_before(workers, time_s, event, times[parent], heap[parent]):
             break
-        heap[i] = heap[parent]
+        times[i], heap[i] = times[parent], heap[parent]
         i = parent
-    heap[i] = place
+    times[i], heap[i] = time_s, event
 
 
 @inner
-def _sink(state, i):
-    """Move the heap's entry `i` down to where it belongs."""
-    heap, size = state.heap, state.numbers[0].events
-    place = heap[i]
+def _sink(times, heap, workers, size, i, time_s, event):
+    """Put an event where it belongs, from the heap's entry `i` downwards."""
     while 2 * i + 1 < size:
         child = 2 * i + 1
-        if child + 1 < size and _comes_before(state, heap[child + 1], heap[child]):
+        if child + 1 < size and _comes_before(workers, times[child + 1], heap[child + 1], times[child], heap[child]):
             child += 1
-        if not _comes_before(state, heap[child], place):
+        if not _comes_before(workers, times[child], heap[child], time_s, event):
             break
-        heap[i] = heap[child]
+        times[i], heap[i] = times[child], heap[child]
         i = child
-    heap[i] = place
+    times[i], heap[i] = time_s, event

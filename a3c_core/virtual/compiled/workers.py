@@ -20,6 +20,7 @@ def begin(state, player, place):
     if not may_begin and not worker.in_episode:
         _remove(state, place)
         return
+    worker.slot = take_slot(state)
     loaded = _pull(state, place)
     began = not worker.in_episode
     if began:
@@ -45,7 +46,8 @@ def want_core(state, place):
 @inner
 def _pull(state, place):
     """Give the worker the parameters it can get now; return whether they are new to it."""
-    parcel, worker = state.parcels[place], state.workers[place]
+    worker = state.workers[place]
+    parcel = state.parcels[worker.slot]
     if not state.given[0].has_mailboxes:
         parcel.version_pulled = state.numbers[0].version
         return True
@@ -89,7 +91,7 @@ def _play(state, player, place):
         min(given.steps_at_once, given.max_steps - worker.steps),
         player.settings,
         player.buffers,
-        state.gradients[place],
+        state.gradients[worker.slot],
     )
     worker.rollouts += 1
     worker.reward += reward
@@ -105,7 +107,8 @@ def _play(state, player, place):
 
 @inner
 def _write_parcel(state, place, truncated):
-    worker, parcel = state.workers[place], state.parcels[place]
+    worker = state.workers[place]
+    parcel = state.parcels[worker.slot]
     parcel.place = place
     parcel.worker = worker.id
     parcel.ends = not worker.in_episode
@@ -117,6 +120,25 @@ def _write_parcel(state, place, truncated):
     parcel.truncated = truncated
     parcel.loss = worker.loss
     parcel.entropy = worker.entropy / worker.steps
+
+
+# Slots, in which parcels and their gradients stay from beginning to end
+
+
+@inner
+def take_slot(state):
+    """Return a free slot, the one that was last in use: it may still be in the processor's cache."""
+    numbers = state.numbers[0]
+    numbers.slots -= 1
+    return state.slots[numbers.slots].free
+
+
+@inner
+def free_slot(state, slot):
+    """Let a slot be used again."""
+    numbers = state.numbers[0]
+    state.slots[numbers.slots].free = slot
+    numbers.slots += 1
 
 
 # Mailboxes: rows of publications, each of which any number of workers hold or have waiting
@@ -179,9 +201,11 @@ def _leave_empty(state, place):
 
 
 @inner
-def settle(state, parcel, status, staleness, gradient_norm):
+def settle(state, slot, status, staleness, gradient_norm):
     """Write down what became of a parcel, then let the schedule have its way."""
+    parcel = state.parcels[slot]
     log.enter(state, parcel, status, staleness, gradient_norm)
+    free_slot(state, slot)
     if not parcel.ends:
         return
     numbers, profile = state.numbers[0], state.given[0]
