@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\S.*$", re.MULTILINE)
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
+_PYTHONS_OWN = ("<frozen site>", 'File "<string>", line 1, in <module>')  # its start, and that of its fork server
 _IMPORT = re.compile(r"in <module>\n +(?:from|import) ")
 _TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/files.py
 
@@ -113,7 +114,8 @@ def _one_line(traceback: str) -> str:
 
 def _is_early(traceback: str, is_log: bool) -> bool:
     """Return whether Ctrl-C came too early: before any line of ours or, in a log, which no user faces, at an import."""
-    is_starting = "<frozen site>" in traceback or (is_log and _IMPORT.search(traceback) is not None)
+    is_pythons = any(place in traceback for place in _PYTHONS_OWN)
+    is_starting = is_pythons or (is_log and _IMPORT.search(traceback) is not None)
     return is_starting and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
