@@ -134,6 +134,14 @@ def test_a_traceback_is_found_wherever_it_stands():
     assert checks.tracebacks("no Traceback here") == []
 
 
+def test_ctrl_c_before_anybody_listens_is_nobodys_fault():
+    place = '  File "/a/cell.py", line 3, in <module>\n    import numba\n'
+    text = f"Traceback (most recent call last):\n{place}KeyboardInterrupt\n"
+    assert checks.tracebacks(text) == ["KeyboardInterrupt at cell.py:3 <module>"]
+    assert checks.tracebacks(text, is_log=True) == []
+    assert len(checks.tracebacks(text.replace("KeyboardInterrupt", "ImportError"), is_log=True)) == 1
+
+
 def test_what_is_left_behind_is_found(tmp_path):
     for path in ("tmp/pymp-x", "results/run/.summary.json.123.tmp", "results/run/checkpoints/.unfinished-y"):
         (tmp_path / path).mkdir(parents=True)
