@@ -20,6 +20,9 @@ class QueueFile:
         self._file = BlockFile()
         self._entry = np.dtype([("parcel", PARCEL), ("gradient", "f4", size)])
 
+    def __len__(self) -> int:
+        return len(self._file)
+
     def spill(self, state: State) -> None:
         """Move a block of the tail to the file's end; while there is none, two blocks from the end of the head.
 
