@@ -11,6 +11,7 @@ from a3c_core import train as train_module
 from a3c_core.config import RunConfig
 from a3c_core.train import Run, train
 from a3c_core.virtual.compiled.runtime import CompiledSimulation
+from a3c_core.virtual.compiled.state import with_room_for_twice
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 from tests.random_settings import random_config, random_profile
@@ -18,7 +19,7 @@ from tests.random_settings import random_config, random_profile
 REPORT = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
 AUTO = {"auto_min": 2, "auto_max": 30, "spacing": 10, "window": 5}
 DIRECTED = {
-    "a queue beyond memory's blocks": {"workers": "40", "episodes": 1500, "exchange": REPORT},
+    "an overloaded master": {"workers": "40", "episodes": 1500, "exchange": REPORT},
     "gradients that are refused": {"workers": "6", "learner": {"optimizer": "sgd", "learning_rate": 1e6}},
     "workers that come and go": {"workers": "auto", "episodes": 1500, "schedule": AUTO, "exchange": REPORT},
     "overloaded at its end": {"workers": "auto", "schedule": AUTO, "exchange": {**REPORT, "overload_limit": 15}},
@@ -87,6 +88,37 @@ def test_interrupted_anywhere_it_ends_in_the_same_bytes(seed, tmp_path, twin):
         run.checkpoint()
         run.advance(int(rng.integers(0, 50)))  # lost: it comes after the checkpoint
     assert compiled(config, tmp_path / "cut") == twin(config, tmp_path / "twin")
+
+
+@pytest.mark.parametrize("limit", [None, 1200])
+def test_a_queue_that_does_not_fit_into_memory_gives_the_same_bytes(limit, tmp_path, twin, monkeypatch):
+    """Also where the run is interrupted while most of the queue is in a file; a limit ends it there."""
+    monkeypatch.setattr("a3c_core.virtual.compiled.state.QUEUE_BYTES", 0)  # as few blocks in memory as can be
+    exchange = {**REPORT, "overload_limit": limit}
+    config = RunConfig.model_validate({"workers": "40", "episodes": 4000, "exchange": exchange})
+    most = 0
+    for events in (900, 1500, 1800, 2500):
+        run = Run(config, tmp_path / "cut")
+        run.runtime.start(lambda: False)
+        run.advance(events)
+        run.checkpoint()
+        most = max(most, len(run.runtime._file))
+        run.advance(100)
+    assert most >= (2 if limit else 5)
+    assert compiled(config, tmp_path / "cut") == twin(config, tmp_path / "twin")
+
+
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_room_for_more_workers_changes_nothing(seed, tmp_path, twin):
+    config, rng = settings(seed, tmp_path), np.random.default_rng(seed)
+    run = Run(config, tmp_path / "grown")
+    run.runtime.start(lambda: False)
+    for events in rng.integers(0, 200, size=2).tolist():
+        run.advance(events)
+        run.runtime._state = with_room_for_twice(run.runtime._state)
+    run.advance(50)
+    run.checkpoint()
+    assert compiled(config, tmp_path / "grown") == twin(config, tmp_path / "twin")
 
 
 def test_the_least_difference_is_noticed(tmp_path, twin):

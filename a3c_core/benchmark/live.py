@@ -10,8 +10,9 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import new_learner
 from a3c_core.models.parameters import Vector
 from a3c_core.real.runtime import RealRuntime
+from a3c_core.runtime import Runtime
+from a3c_core.virtual.compiled.runtime import CompiledSimulation
 from a3c_core.virtual.costs import load_profile
-from a3c_core.virtual.simulation import Simulation
 
 _WARM_UP = 0.3  # of the time given: while everyone is in the first episode, few finish one
 
@@ -48,12 +49,12 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen
     """Return what a run in virtual time does within `seconds` of real time."""
     master = new_learner(config)
     master.parameters[:] = parameters
-    simulation = Simulation(config, load_profile(config.profile), master, lambda record: None)
+    simulation = CompiledSimulation(config, load_profile(config.profile), master, lambda block: None)
     simulation.start()
     return _watch(simulation, seconds)
 
 
-def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1) -> Seen:
+def _watch(runtime: Runtime, seconds: float, episodes: int = 1) -> Seen:
     _run_on(runtime, seconds * _WARM_UP, 0)
     before, began_s, began_core_s = _counts(runtime), time.monotonic(), time.process_time()
     _run_on(runtime, seconds, runtime.log.episodes + episodes)
@@ -62,13 +63,13 @@ def _watch(runtime: RealRuntime | Simulation, seconds: float, episodes: int = 1)
     return Seen(steps / taken_s, played / taken_s, updates / taken_s, core_s / max(updates, 1))
 
 
-def _run_on(runtime: RealRuntime | Simulation, seconds: float, episodes: int) -> None:
+def _run_on(runtime: Runtime, seconds: float, episodes: int) -> None:
     until_s = time.monotonic() + seconds
     while time.monotonic() < until_s or runtime.log.episodes < episodes:
-        runtime.step()
+        runtime.advance(runtime.steps_between_looks)
 
 
-def _counts(runtime: RealRuntime | Simulation) -> np.ndarray:
+def _counts(runtime: Runtime) -> np.ndarray:
     totals = runtime.log.totals
     return np.array([totals.env_steps, runtime.log.episodes, totals.applied], float)
 

@@ -32,10 +32,7 @@ class CompiledFlappy:
             flappy.seed_like_ple(self.game, flappy.PLE_SEED)
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
-        game_words, self.stream[:] = stream_words(seed, worker, episode)
-        if self._own_streams:
-            flappy.seed_episode(self.game, game_words)
-        flappy.reset(self.game[0])
+        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), self._own_streams)
         self.episode_steps[0] = 0
 
     def get_state(self) -> NDArray[np.uint8]:

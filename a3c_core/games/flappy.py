@@ -103,6 +103,17 @@ def reset(game):
 
 
 @exact
+def begin_episode(game, stream, words, own_stream):
+    """Start an episode with the streams that `words` (uint64 [2, 4]) seed: the game's, unless that is PLE's, and the
+    actions', `stream` (uint64 [4])."""
+    if own_stream:
+        game.legacy = 0
+        copy(words[0], game.stream)
+    copy(words[1], stream)
+    reset(game)
+
+
+@exact
 def step(game, flap):
     """Advance one frame and return (pipes passed in it, whether the bird died in it)."""
     if flap and game.bird_y > CEILING_FOR_FLAP:

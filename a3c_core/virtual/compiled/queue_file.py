@@ -18,7 +18,13 @@ class QueueFile:
     def __init__(self, size: int):
         """`size`: of a gradient."""
         self._file = BlockFile()
-        self._entry = np.dtype([("parcel", PARCEL), ("gradient", "f4", size)])
+        self._block = np.empty(BLOCK * (PARCEL.itemsize + 4 * size), np.uint8)  # on its way
+        parcels, gradients = np.split(self._block, [BLOCK * PARCEL.itemsize])
+        self._parcels = parcels.view(PARCEL)
+        self._gradients = gradients.view(np.float32).reshape(BLOCK, size)
+
+    def __len__(self) -> int:
+        return len(self._file)
 
     def spill(self, state: State) -> None:
         """Move a block of the tail to the file's end; while there is none, two blocks from the end of the head.
@@ -38,10 +44,10 @@ class QueueFile:
 
     def _move(self, state: State, start: int) -> None:
         """Move the block of entries from the queue's `start` on to the file, and free their slots."""
-        numbers, block = state.numbers[0], np.empty(BLOCK, self._entry)
-        slots = state.slots["queued"][_places(state, start)]
-        block["parcel"], block["gradient"] = state.parcels[slots], state.gradients[slots]
-        self._file.push(_bytes(block))
+        numbers, slots = state.numbers[0], state.slots["queued"][_places(state, start)]
+        self._parcels[:] = state.parcels[slots]
+        np.take(state.gradients, slots, axis=0, out=self._gradients, mode="clip")  # the one mode without a copy
+        self._file.push(self._block)
         state.slots["free"][numbers["slots"] : numbers["slots"] + BLOCK] = slots
         numbers["slots"] += BLOCK
         numbers["spilled"] += 1
@@ -51,11 +57,10 @@ class QueueFile:
         numbers = state.numbers[0]
         if numbers["slots"] < BLOCK:
             self.spill(state)
-        block = np.empty(BLOCK, self._entry)
-        self._file.pop(_bytes(block))
+        self._file.pop(self._block)
         numbers["slots"] -= BLOCK
         slots = state.slots["free"][numbers["slots"] : numbers["slots"] + BLOCK].copy()
-        state.parcels[slots], state.gradients[slots] = block["parcel"], block["gradient"]
+        state.parcels[slots], state.gradients[slots] = self._parcels, self._gradients
         numbers["queue_first"] = (numbers["queue_first"] - BLOCK) % len(state.slots)
         state.slots["queued"][_places(state, 0)] = slots
         numbers["head"] += BLOCK
@@ -65,24 +70,18 @@ class QueueFile:
 
     def write(self, file: IO[bytes]) -> None:
         """Write all blocks, oldest first."""
-        for block in self._file.read_all(_bytes(np.empty(BLOCK, self._entry))):
+        for block in self._file.read_all(self._block):
             file.write(block.data)
 
     def restore(self, folder: Path, blocks: int) -> None:
         """Fill an empty file with the blocks that were written."""
-        block = _bytes(np.empty(BLOCK, self._entry))
         with (folder / NAME).open("rb") as file:
             for _ in range(blocks):
-                file.readinto(block.data)
-                self._file.push(block)
+                file.readinto(self._block.data)
+                self._file.push(self._block)
 
 
 def _places(state: State, start: int, count: int = BLOCK) -> NDArray[np.int64]:
     """Return where the `count` entries from the queue's `start` on stand in its ring."""
     first = int(state.numbers["queue_first"][0])
     return (first + start + np.arange(count)) % len(state.slots)
-
-
-def _bytes(block: NDArray[np.void]) -> NDArray[np.uint8]:
-    """Return the memory of a block."""
-    return block.view(np.uint8)

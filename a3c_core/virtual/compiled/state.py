@@ -10,6 +10,7 @@ from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
 from a3c_core.results.records import EpisodeRecord
+from a3c_core.topologies.parcel_queue import BLOCK
 
 Records = NDArray[np.void]  # of a structured type
 
@@ -19,6 +20,7 @@ APPLIED, DROPPED, REJECTED = np.arange(3)
 STATUSES = ("applied", "dropped", "rejected")
 BLOCK_RECORDS = 4096
 QUEUE_BYTES = 1 << 25  # of gradients in memory; beyond that the queue goes to a file
+_LEAST_BLOCKS = 3  # two that go to the file, and something to apply meanwhile
 _ROOM = 16  # for what the master holds, and what an event may take
 
 _KINDS = {int: "i8", float: "f8", bool: "?"}
@@ -127,6 +129,7 @@ class State(NamedTuple):
 PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams")
 PER_SLOT = ("parcels", "gradients", "slots")
 PER_ROW = ("publications", "rows")
+_LARGE = {"gradients": "slots", "publications": "rows"}  # and which array says what of them is in use
 SAVED = ("numbers", *PER_PLACE, *PER_SLOT, *PER_ROW, "window")
 
 
@@ -142,7 +145,8 @@ def blank_arrays(size: int, places: int, window: int) -> dict[str, NDArray]:
     A worker has one parcel, holds one publication and has another in its mailbox, at most. There is room for all that
     and for a queue: memory that is never written to is none.
     """
-    slots, rows = places + QUEUE_BYTES // (4 * size) + _ROOM, 2 * places + _ROOM
+    slots = places + max(QUEUE_BYTES // (4 * size), _LEAST_BLOCKS * BLOCK) + _ROOM
+    rows = 2 * places + _ROOM
     arrays: dict[str, NDArray] = {
         "entropy": np.zeros(7, np.uint32),
         "words": np.zeros((2, 4), np.uint64),
@@ -176,7 +180,7 @@ def with_room_for_twice(state: State) -> State:
     """Return the state with room for twice as many workers."""
     numbers = state.numbers[0]
     names = (*PER_PLACE, *PER_SLOT, *PER_ROW)
-    larger = state._replace(**{name: _extended(getattr(state, name), 2) for name in names})
+    larger = state._replace(**{name: _twice(getattr(state, name)) for name in names})
     _unroll(state.lists["blocked"], larger.lists["blocked"], numbers, "blocked_first")
     _unroll(state.slots["queued"], larger.slots["queued"], numbers, "queue_first")
     numbers["places"] = _list_free(larger.lists, int(numbers["places"]), len(state.lists))
@@ -186,22 +190,23 @@ def with_room_for_twice(state: State) -> State:
 
 
 def written_part(state: State, name: str) -> NDArray:
-    """Return an array that is to be saved, without the end that was never written to."""
+    """Return an array that is to be saved, a large one without the end that is not in use."""
     array = getattr(state, name)
-    if name not in ("gradients", "publications"):
+    if name not in _LARGE:
         return array
-    lists, free = (state.slots, "slots") if name == "gradients" else (state.rows, "rows")
-    is_used = np.ones(len(array), bool)
-    is_used[lists["free"][: state.numbers[free][0]]] = False
-    return array[: int(np.flatnonzero(is_used).max(initial=-1)) + 1]
+    free = getattr(state, _LARGE[name])["free"][: state.numbers[_LARGE[name]][0]]
+    in_use = np.setdiff1d(np.arange(len(array)), free)
+    return array[: in_use.max(initial=-1) + 1]
 
 
 def restored(state: State, saved: Mapping[str, NDArray]) -> State:
     """Return a state with the arrays that were saved, for as many workers as they were."""
-    growth = len(saved["lists"]) // len(state.lists)
-    arrays = {name: _extended(np.zeros_like(getattr(state, name)), growth) for name in SAVED}
-    for name, array in arrays.items():
-        array[: len(saved[name])] = saved[name]
+    arrays = {}
+    for name in SAVED:
+        blank = getattr(state, name)
+        length = len(saved[_LARGE.get(name, name)])
+        arrays[name] = np.zeros((length, *blank.shape[1:]), blank.dtype)
+        arrays[name][: len(saved[name])] = saved[name]
     return state._replace(**arrays)
 
 
@@ -218,8 +223,8 @@ def _unroll(ring: NDArray, longer: NDArray, numbers: np.void, first: str) -> Non
     numbers[first] = 0
 
 
-def _extended(array: NDArray, growth: int) -> NDArray:
-    """Return an array that is `growth` times as long, of the very type: np.concatenate would not keep alignment."""
-    longer = np.zeros((growth * len(array), *array.shape[1:]), array.dtype)
+def _twice(array: NDArray) -> NDArray:
+    """Return an array that is twice as long, of the very type: np.concatenate would not keep alignment."""
+    longer = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer

@@ -67,12 +67,7 @@ def _begin_episode(state, place):
     entropy[0] = state.given[0].seed
     entropy[4], entropy[5] = worker.id, worker.next_episode
     write_words(entropy[:6], words)
-    copy(words[1], state.streams[place])
-    game = state.games[place]
-    if state.given[0].own_streams:
-        game.legacy = 0
-        copy(words[0], game.stream)
-    flappy.reset(game)
+    flappy.begin_episode(state.games[place], state.streams[place], words, state.given[0].own_streams)
     worker.number, worker.in_episode, worker.started_s = worker.next_episode, 1, state.numbers[0].now_s
     worker.reward, worker.loss, worker.entropy, worker.steps = 0.0, 0.0, 0.0, 0
     worker.next_episode += 1
