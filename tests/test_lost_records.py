@@ -9,10 +9,9 @@ import pytest
 
 import run_sweep
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.interrupts import Interruption
 from a3c_core.records import RecordsLost, read_records, sound_records
 from a3c_core.results.whole import flaw, setback
-from a3c_core.train import SimulatedRun, train
+from a3c_core.train import Run, train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
 from experiments.sweep.runner import Ending, _confirmed
@@ -35,8 +34,8 @@ def whole(tmp_path_factory):
 def interrupted(tmp_path):
     """The same run, interrupted twice: two checkpoints, and two parts of records."""
     for events in (500, 900):
-        run = SimulatedRun(CONFIG, tmp_path)
-        run._start(Interruption())
+        run = Run(CONFIG, tmp_path)
+        run.runtime.start(lambda: False)
         run.advance(events)
         run.checkpoint()
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
@@ -76,8 +75,8 @@ def test_records_with_a_gap_support_only_what_comes_before_it(interrupted):
 def test_the_whole_file_serves_an_older_checkpoint_too(whole, tmp_path):
     """The last checkpoint of a finished run is damaged: it goes on from the one before, with the records until then."""
     shutil.copytree(whole, tmp_path / "copy")
-    run = SimulatedRun(CONFIG, tmp_path / "older")
-    run._start(Interruption())
+    run = Run(CONFIG, tmp_path / "older")
+    run.runtime.start(lambda: False)
     run.advance(500)
     run.checkpoint()
     (early,) = (tmp_path / "older" / "checkpoints").iterdir()

@@ -7,7 +7,7 @@ from a3c_core import checkpoints
 from a3c_core.learning_curve import draw_curve
 from a3c_core.records import read_records
 
-FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "log.txt")
+FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet", "log.txt")
 _GIF_STEPS = 400
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
-from a3c_core.records import EpisodeRecord
+from a3c_core.records import EpisodeRecord, UpdateRecord
 from a3c_core.topologies.parcel_queue import BLOCK
 
 Records = NDArray[np.void]  # of a structured type
@@ -29,6 +29,7 @@ def _fields(kind: str, names: str) -> list[tuple[str, str]]:
 
 
 RECORD = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in EpisodeRecord.__annotations__.items()][1:])
+UPDATE = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in UpdateRecord.__annotations__.items()])
 NUMBERS = np.dtype(
     [
         *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
@@ -40,7 +41,7 @@ NUMBERS = np.dtype(
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
         *_fields("i8", " ".join(STATUSES)),
         *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
-        *_fields("i8", "records staleness"),  # in the blocks that Python will take
+        *_fields("i8", "records updates"),  # in the blocks that Python will take
     ]
 )
 WORKER = np.dtype(
@@ -117,7 +118,7 @@ class State(NamedTuple):
     queue_parcels: Records  # PARCEL [2, QUEUE_ROOM], the queue's first and last block
     queue_gradients: NDArray[np.float32]  # [2, QUEUE_ROOM, P]
     records: Records  # RECORD [BLOCK_RECORDS]
-    staleness: NDArray[np.int64]  # [BLOCK_RECORDS], of gradients applied
+    updates: Records  # UPDATE [BLOCK_RECORDS]
 
 
 PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams", "parcels", "gradients")
@@ -151,7 +152,7 @@ def blank_arrays(size: int, places: int, rows: int, window: int) -> dict[str, ND
         "queue_parcels": np.zeros((2, QUEUE_ROOM), PARCEL),
         "queue_gradients": np.zeros((2, QUEUE_ROOM, size), np.float32),
         "records": np.zeros(BLOCK_RECORDS, RECORD),
-        "staleness": np.zeros(BLOCK_RECORDS, np.int64),
+        "updates": np.zeros(BLOCK_RECORDS, UPDATE),
     }
     numbers = arrays["numbers"][0]
     arrays["workers"]["id"][MASTER] = numbers["first"] = numbers["last"] = NOBODY
