@@ -55,8 +55,8 @@ def outcome(directory):
     summary = json.loads((directory / "summary.json").read_bytes())
     del summary["wall_s"]
     learner = np.load(max((directory / "checkpoints").iterdir()) / "learner.npz")
-    records = (directory / "episodes.parquet").read_bytes()
-    return records, summary, learner["parameters"].tobytes(), learner["slots"].tobytes()
+    records, updates = ((directory / name).read_bytes() for name in ("episodes.parquet", "updates.parquet"))
+    return records, summary, learner["parameters"].tobytes(), learner["slots"].tobytes(), updates
 
 
 def settings(seed, folder):

@@ -135,7 +135,7 @@ def test_a_finished_cell_is_a_nested_run_with_everything(store, study):
     assert run.data.metrics["score_last_tenth"] == summary["score_last_tenth"]
     assert {"score_mean_100", "staleness", "queue_length", "workers"} <= set(run.data.metrics)
     artifacts = {item.path for item in client.list_artifacts(run.info.run_id)}
-    files = {"config.json", "metadata.json", "summary.json", "episodes.parquet", "checkpoint"}
+    files = {"config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet", "checkpoint"}
     assert artifacts == files | {"learning_curve.png", "policy.gif"}
     assert run.data.tags.get("artifacts_missing") is None
 

@@ -27,3 +27,4 @@ class Dealt(NamedTuple):
     version: int
     staleness: int
     gradient_norm: float
+    taken_s: float  # the run's clock when the master took it up

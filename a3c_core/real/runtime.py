@@ -22,7 +22,7 @@ from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import LocalPool, Pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Layout, Message, SharedBlock
-from a3c_core.results.records import EpisodeRecord, Status
+from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.parcel_queue import ParcelQueue
@@ -46,9 +46,10 @@ class RealRuntime:
         master: GradientLearner,
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
+        on_update: Callable[[UpdateRow], None] | None = None,
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         slots = config.span.end
@@ -206,6 +207,7 @@ class RealRuntime:
 
     def _serve(self) -> None:
         """Apply the oldest gradients, as many as the topology takes for an update, and publish what comes of them."""
+        taken_s = self.clock_s
         taken = self._queue.popleft_many(self._topology.take(len(self._queue)))
         version = self.master.version
         result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]))
@@ -216,7 +218,7 @@ class RealRuntime:
         status: Status = "applied" if result.applied else "rejected"
         for arrival, _ in taken:
             staleness = version - arrival.message.version_pulled
-            self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
+            self._note(arrival, status, self.master.version, staleness, result.gradient_norm, taken_s)
 
     def _mark_served(self, arrival: Arrival) -> None:
         if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
@@ -231,11 +233,13 @@ class RealRuntime:
         version: int | None = None,
         staleness: int = 0,
         gradient_norm: float = math.nan,
+        taken_s: float = math.nan,
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
+        clock_s, alive = self.clock_s, self.roster.alive
         self._dealt.append(
-            Dealt(arrival, status, self.clock_s, self._busy_s, self.roster.alive, version, staleness, gradient_norm)
+            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s)
         )
         if len(self._dealt) >= _WRITE_UP:
             self.settle()
@@ -246,7 +250,7 @@ class RealRuntime:
         offset_s = self.elapsed_s - self._started_s
         episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
         arrived_s = message.finished_s + offset_s
-        parcel = Parcel(slot, message.version_pulled, arrived_s, arrival.queue_length, episodes)
+        parcel = Parcel(slot, message.version_pulled, arrived_s, arrival.queue_length, episodes, dealt.taken_s)
         totals = self.log.totals
         totals.env_steps += message.env_steps
         totals.master_busy_s = dealt.busy_s

@@ -132,11 +132,14 @@ def load(directory: Path) -> Checkpoint:
     raise CheckpointError("no usable checkpoint: " + "; ".join(problems))
 
 
-def records_of(path: Path) -> int | None:
-    """Return how many records of its run a checkpoint rests on; None if it does not say."""
+def records_of(path: Path, kind: str = "records") -> int | None:
+    """Return how many records of its run a checkpoint rests on; None if it does not say.
+
+    `kind`: `records` of episodes, or `updates`, of which older checkpoints know nothing.
+    """
     manifest = read_json(path / _MANIFEST) or {}
     try:
-        _, count = manifest["info"]["records"]
+        _, count = manifest["info"][kind]
     except (KeyError, TypeError, ValueError):
         return None
     return count if type(count) is int else None

@@ -5,6 +5,8 @@ results/<study>/runs.parquet       what git keeps of its runs, with curves.parqu
 results/<study>/cells/<cell>/      one run: config.json, metadata.json, and what `train` leaves:
     episodes.parts/                its records so far, while it goes on
     episodes.parquet               all of its records, once it is finished
+    updates.parts/                 the same, a row for each of its gradients; older results have none
+    updates.parquet
     summary.json                   what it came to
     checkpoints/                   what it goes on from
 """
@@ -16,6 +18,7 @@ from typing import Any
 STUDY, RUNS, CURVES, CELLS = "study.json", "runs.parquet", "curves.parquet", "cells"
 CONFIG, METADATA, SUMMARY = "config.json", "metadata.json", "summary.json"
 EPISODES, PARTS, CHECKPOINTS = "episodes.parquet", "episodes.parts", "checkpoints"
+UPDATES, UPDATE_PARTS = "updates.parquet", "updates.parts"
 DONE = ("finished", "overloaded")  # ends that tell something and need no other try
 
 

@@ -1,7 +1,8 @@
-"""One record per episode, and the columnar file they go to, part by part, so that a killed run keeps what it had."""
+"""One record per episode and one per update, and the columnar files they go to, part by part while a run goes on."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core.results.files import write_whole
-from a3c_core.results.layout import EPISODES, PARTS
+from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
+from a3c_core.results.record_files import concatenate, from_rows, write, write_part, write_stream
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -43,6 +45,23 @@ class EpisodeRecord(NamedTuple):
     status: Status
 
 
+class UpdateRecord(NamedTuple):
+    """A gradient and what became of it: an episode may take many. Times are seconds of the run's clock."""
+
+    update: int  # position in this file: the order in which they were dealt with
+    worker: int
+    version_pulled: int
+    version: int  # updates made so far, this one included
+    staleness: int  # updates between pull and apply; 0 where dropped
+    queue_length: int  # gradients that it found waiting
+    arrived_s: float  # it reached the master
+    applied_s: float  # it was applied, dropped or rejected
+    service_s: float  # from when it was taken up; 0 where dropped, empty where its own worker applied it unobserved
+    gradient_norm: float  # before clipping; empty where dropped
+    status: Status
+
+
+UpdateRow = tuple[int, int, int, int, int, int, float, float, float, float, Status]  # the fields of an UpdateRecord
 _TYPES: dict[str, pa.DataType] = {
     "run": pa.dictionary(pa.int32(), pa.string()),
     "status": pa.dictionary(pa.int32(), pa.string()),
@@ -54,7 +73,29 @@ _TYPES: dict[str, pa.DataType] = {
     **dict.fromkeys(("return", "loss", "entropy", "gradient_norm"), pa.float32()),
 }
 SCHEMA = pa.schema([(name.rstrip("_"), _TYPES[name.rstrip("_")]) for name in EpisodeRecord._fields])  # whole scores
-_PART_ROWS = 4096
+_UPDATE_TYPES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("update", "version_pulled", "version"), pa.int64()),
+    **dict.fromkeys(("worker", "staleness", "queue_length"), pa.int32()),
+    **dict.fromkeys(("arrived_s", "applied_s", "service_s"), pa.float64()),
+    "gradient_norm": pa.float32(),
+    "status": _TYPES["status"],
+}
+
+
+class RecordTable(NamedTuple):
+    """A kind of table: where it is in a run's directory, its columns, and the one that counts its rows 0, 1, 2, …."""
+
+    file: str
+    parts: str
+    number: str
+    part_rows: int  # a part costs some time, and its rows some memory
+    schema: pa.Schema
+
+
+EPISODE_TABLE = RecordTable(EPISODES, PARTS, "episode", 4096, SCHEMA)
+UPDATE_TABLE = RecordTable(
+    UPDATES, UPDATE_PARTS, "update", 16_384, pa.schema([(name, _UPDATE_TYPES[name]) for name in UpdateRecord._fields])
+)
 
 
 class RecordsLost(Exception):
@@ -62,33 +103,34 @@ class RecordsLost(Exception):
 
 
 class RecordWriter:
-    """Collects records; writes whole parts to `directory`/episodes.parts, and one episodes.parquet at the end.
+    """Collects records; writes whole parts to the table's folder in `directory`, and its one file at the end.
 
     Without a directory everything stays in memory.
     """
 
-    def __init__(self, directory: Path | None = None, whole_scores: bool = True):
-        self._directory = directory
-        self._schema = schema_of(pa.int32() if whole_scores else pa.float32())
+    def __init__(self, directory: Path | None = None, whole_scores: bool = True, table: RecordTable = EPISODE_TABLE):
+        self._directory, self._table, self._part_rows = directory, table, table.part_rows
+        self._schema = table.schema if whole_scores else schema_of(pa.float32())
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
-        self._rows: list[EpisodeRecord] = []
+        self._rows: list[tuple[Any, ...]] = []
         self._columns = self._schema.empty_table()  # of a runtime that gives whole columns
         self.count = 0
 
-    def append(self, record: EpisodeRecord) -> None:
-        self._rows.append(record)
+    def append(self, record: EpisodeRecord | UpdateRow) -> None:
+        rows = self._rows
+        rows.append(record)
         self.count += 1
-        if len(self._rows) >= _PART_ROWS:
+        if len(rows) >= self._part_rows:
             self.flush()
 
     def extend(self, columns: pa.Table) -> None:
         """Append records that already are columns, cut into the same parts."""
-        self._columns = _concatenate([self._columns, columns])
+        self._columns = concatenate([self._columns, columns], self._schema)
         self.count += len(columns)
-        while len(self._columns) >= _PART_ROWS:
-            rest = self._columns.slice(_PART_ROWS)
-            self._columns = self._columns.slice(0, _PART_ROWS)
+        while len(self._columns) >= self._part_rows:
+            rest = self._columns.slice(self._part_rows)
+            self._columns = self._columns.slice(0, self._part_rows)
             self.flush()
             self._columns = rest
 
@@ -97,27 +139,24 @@ class RecordWriter:
         self._refuse_a_gap()
         if not self._rows and not len(self._columns):
             return
-        part = _table(self._rows, self._schema) if self._rows else self._columns
+        part = from_rows(self._rows, self._schema) if self._rows else self._columns
         self._rows, self._columns = [], self._schema.empty_table()
         if self._directory is None:
             self._parts.append(part)
             return
-        write_whole(_part_path(self._directory, self._parts_on_disk), lambda path: _write(part, path))
-        self._parts_on_disk += 1
+        self._write_part(self._directory, part)
 
     def rewind(self, count: int) -> None:
         """Forget everything after the first `count` records, which must be sound: a resumed run plays it again."""
         assert self._directory is not None
         self._rows, self._columns = [], self._schema.empty_table()
         self.count, self._parts_on_disk = count, 0
-        if count and sum(map(len, _in_order([self._directory / EPISODES]))) == count:
+        whole = self._directory / self._table.file
+        if count and sum(len(part) for _, part in _in_order([whole], self._table)) == count:
             return  # it ended just there
-        kept = sound_records(self._directory)
-        if count:
-            write_whole(_part_path(self._directory, 0), lambda path: _write(kept.slice(0, count), path))
-            self._parts_on_disk = 1
-        (self._directory / EPISODES).unlink(missing_ok=True)
-        for path in _part_paths(self._directory)[self._parts_on_disk :]:
+        self._keep(self._directory, count)
+        whole.unlink(missing_ok=True)
+        for path in _part_paths(self._directory, self._table)[self._parts_on_disk :]:
             path.unlink()
 
     @property
@@ -128,90 +167,109 @@ class RecordWriter:
         """Return all records so far."""
         self.flush()
         if self._directory is None:
-            return _concatenate(self._parts)
-        records = read_records(self._directory)
-        if len(records) != self.count:
-            raise RecordsLost(self._loss(len(records)))
+            return concatenate(self._parts, self._schema)
+        records = read_records(self._directory, self._table)
+        self._refuse_a_loss(len(records))
         return records
 
     def finish(self) -> pa.Table:
-        """Merge the parts into episodes.parquet, whose bytes do not depend on where they were cut; return all."""
+        """Merge the parts into the one file, whose bytes do not depend on where they were cut; return all."""
         table = self.table()
         if self._directory is not None:
-            write_whole(self._directory / EPISODES, lambda path: _write(table, path))
-            shutil.rmtree(self._directory / PARTS, ignore_errors=True)
+            self._put_in_place(self._directory, partial(write, table))
         return table
+
+    def merge(self) -> None:
+        """Do the same without ever holding all of them: there may be many more updates than episodes."""
+        assert self._directory is not None
+        self.flush()
+        parts = (part for _, part in _sound_parts(self._directory, self._table))
+        self._put_in_place(self._directory, lambda path: self._refuse_a_loss(write_stream(parts, self._schema, path)))
+
+    def _keep(self, directory: Path, count: int) -> None:
+        """Let the first parts hold the first `count` records; each at any time its old self, or its beginning."""
+        sound = _sound_parts(directory, self._table)
+        while count > 0:
+            path, part = next(sound)
+            if path == self._part_path(directory, self._parts_on_disk) and len(part) <= count:
+                self._parts_on_disk += 1
+            else:
+                self._write_part(directory, part.slice(0, count))
+            count -= len(part)
+
+    def _part_path(self, directory: Path, number: int) -> Path:
+        return directory / self._table.parts / f"{number:06d}.parquet"
+
+    def _write_part(self, directory: Path, part: pa.Table) -> None:
+        path = self._part_path(directory, self._parts_on_disk)
+        write_whole(path, partial(write_part, part))
+        self._parts_on_disk += 1
+
+    def _put_in_place(self, directory: Path, write: Callable[[Path], None]) -> None:
+        write_whole(directory / self._table.file, write)
+        shutil.rmtree(directory / self._table.parts, ignore_errors=True)
 
     def _refuse_a_gap(self) -> None:
         """Raise RecordsLost if the last part is gone, as when somebody removed the directory."""
         if self._directory is None or not self._parts_on_disk:
             return
-        if not _part_path(self._directory, self._parts_on_disk - 1).exists():
-            raise RecordsLost(self._loss(len(sound_records(self._directory))))
+        if not self._part_path(self._directory, self._parts_on_disk - 1).exists():
+            self._refuse_a_loss(sound_rows(self._directory, self._table))
 
-    def _loss(self, left: int) -> str:
-        return f"{left:,} of {self.count:,} records are left in {self._directory}: the run can't go on without them"
+    def _refuse_a_loss(self, left: int) -> None:
+        """Raise RecordsLost if fewer are left than were written."""
+        if left != self.count:
+            where = f"records are left in {self._directory}"
+            raise RecordsLost(f"{left:,} of {self.count:,} {where}: the run can't go on without them")
 
 
-def read_records(directory: Path) -> pa.Table:
+def read_records(directory: Path, table: RecordTable = EPISODE_TABLE) -> pa.Table:
     """Return the records in `directory`; of an unfinished run those before the first gap, should any be lost."""
-    if (directory / EPISODES).exists():
-        return _read(directory / EPISODES)
-    return _concatenate(list(_in_order(_part_paths(directory))))
+    if (directory / table.file).exists():
+        return _read(directory / table.file, table)
+    return concatenate([part for _, part in _in_order(_part_paths(directory, table), table)], table.schema)
+
+
+def sound_rows(directory: Path, table: RecordTable) -> int:
+    """Return how many records can be relied on: 0, 1, 2, … as far as they are there and readable."""
+    return sum(len(part) for _, part in _sound_parts(directory, table))
 
 
 def sound_records(directory: Path) -> pa.Table:
-    """Return the records that can be relied on: episodes 0, 1, 2, … as far as they are there and readable."""
-    whole = list(_in_order([directory / EPISODES]))
-    return _concatenate(whole or list(_in_order(_part_paths(directory))))
+    """Return the episodes' records that can be relied on."""
+    return concatenate([part for _, part in _sound_parts(directory, EPISODE_TABLE)], SCHEMA)
 
 
-def _in_order(paths: list[Path]) -> Iterator[pa.Table]:
-    """Yield the records in the files, up to the first that can't be read or does not go on where the last one ended."""
+def _sound_parts(directory: Path, table: RecordTable) -> Iterator[tuple[Path, pa.Table]]:
+    whole = next(_in_order([directory / table.file], table), None)
+    return _in_order(_part_paths(directory, table), table) if whole is None else iter([whole])
+
+
+def _in_order(paths: list[Path], table: RecordTable) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield the files and their records, up to the first that can't be read or does not go on where the last ended."""
     count = 0
     for path in paths:
         try:
-            part = _read(path)
+            part = _read(path, table)
         except (pa.ArrowException, OSError):
             return
-        if not np.array_equal(part["episode"].to_numpy(), np.arange(count, count + len(part))):
+        if not np.array_equal(part[table.number].to_numpy(), np.arange(count, count + len(part))):
             return
         count += len(part)
-        yield part
+        yield path, part
 
 
-def _part_paths(directory: Path) -> list[Path]:
-    return sorted((directory / PARTS).glob("*.parquet"))
+def _part_paths(directory: Path, table: RecordTable) -> list[Path]:
+    return sorted((directory / table.parts).glob("*.parquet"))
 
 
 def schema_of(score: pa.DataType) -> pa.Schema:
-    """Return the records' schema, with scores of the type that the game's have."""
+    """Return the episodes' schema, with scores of the type that the game's have."""
     return SCHEMA.set(SCHEMA.get_field_index("score"), pa.field("score", score))
 
 
-def _read(path: Path) -> pa.Table:
-    return pq.read_table(path, schema=schema_of(pq.read_schema(path).field("score").type))
-
-
-def _part_path(directory: Path, number: int) -> Path:
-    return directory / PARTS / f"{number:06d}.parquet"
-
-
-def _table(rows: list[EpisodeRecord], schema: pa.Schema) -> pa.Table:
-    columns = [_column(values, field) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _column(values: tuple[Any, ...], field: pa.Field) -> pa.Array:
-    if field.name == "score":
-        return pa.array(values).cast(field.type)  # refuses scores that are not whole where the game says they are
-    return pa.array(values, field.type)
-
-
-def _concatenate(parts: list[pa.Table]) -> pa.Table:
-    table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
-    return table.unify_dictionaries().combine_chunks()
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    pq.write_table(table, path, compression="zstd", row_group_size=65_536)
+def _read(path: Path, table: RecordTable) -> pa.Table:
+    schema = table.schema
+    if table is EPISODE_TABLE:
+        schema = schema_of(pq.read_schema(path).field("score").type)
+    return pq.read_table(path, schema=schema)

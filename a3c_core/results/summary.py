@@ -49,6 +49,7 @@ class RunSummary(NamedTuple):
     worker_apply_s: float  # updates by workers themselves, without a master
     saturation_workers_first_tenth: float  # predicted N*, from the costs and the length of episodes then
     saturation_workers_last_tenth: float
+    update_rows: int = 0  # in updates.parquet
 
 
 def summarise(

@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core.results import checkpoints
-from a3c_core.results.layout import EPISODES, SUMMARY, read_summary
-from a3c_core.results.records import sound_records
+from a3c_core.results.layout import EPISODES, SUMMARY, UPDATES, read_summary
+from a3c_core.results.records import EPISODE_TABLE, UPDATE_TABLE, sound_rows
+
+_TABLES = {"records": EPISODE_TABLE, "updates": UPDATE_TABLE}  # by what checkpoints call them
 
 
 def flaw(directory: Path, planned: int) -> str | None:
@@ -19,13 +21,22 @@ def flaw(directory: Path, planned: int) -> str | None:
     told = summary["episodes"]
     if summary["outcome"] == "finished" and told < planned:
         return f"its {SUMMARY} tells of {told:,} of {planned:,} episodes"
+    missing = _missing(directory / EPISODES, told, "episodes")
+    updates = summary.get("update_rows")
+    if missing or type(updates) is not int or not updates:  # older results do not tell of any
+        return missing
+    return _missing(directory / UPDATES, updates, "updates")
+
+
+def _missing(path: Path, told: int, what: str) -> str | None:
+    """Return what is wrong with a file that should have `told` rows, or None."""
     try:
-        there = pq.read_metadata(directory / EPISODES).num_rows
+        there = pq.read_metadata(path).num_rows
     except FileNotFoundError:
-        return f"its {EPISODES} is missing"
+        return f"its {path.name} is missing"
     except (pa.ArrowException, OSError):
-        return f"its {EPISODES} can't be read: damaged or no parquet file"
-    return None if there == told else f"its {EPISODES} holds {there:,} of {told:,} episodes"
+        return f"its {path.name} can't be read: damaged or no parquet file"
+    return None if there == told else f"its {path.name} holds {there:,} of {told:,} {what}"
 
 
 class Setback(NamedTuple):
@@ -37,12 +48,23 @@ class Setback(NamedTuple):
 
 def setback(directory: Path) -> Setback | None:
     """Return what a run that goes on in `directory` has lost, or None if it goes on where it was."""
-    rests_on = {path: checkpoints.records_of(path) or 0 for path in checkpoints.found(directory)}
-    there = len(sound_records(directory)) if rests_on else 0
-    beyond = [path for path, records in rests_on.items() if records > there]
+    found = checkpoints.found(directory)
+    losses = [loss for kind in _TABLES if (loss := _loss(directory, kind, found)) is not None]
+    if not losses:
+        return None
+    beyond = [path for path in found if any(path in loss.checkpoints for loss in losses)]
+    left = [path for path in found if path not in beyond]
+    copes = f"it goes back to record {checkpoints.records_of(left[0]) or 0:,}" if left else "it starts over"
+    return Setback(f"{losses[0].words}: {copes}", beyond)
+
+
+def _loss(directory: Path, kind: str, found: list[Path]) -> Setback | None:
+    """Return which of the checkpoints `found` rest on more records of a kind than are sound, or None."""
+    rests_on = {path: checkpoints.records_of(path, kind) or 0 for path in found}
+    there = sound_rows(directory, _TABLES[kind]) if any(rests_on.values()) else 0
+    beyond = [path for path, rows in rests_on.items() if rows > there]
     if not beyond:
         return None
-    left = [records for path, records in rests_on.items() if path not in beyond]
-    copes = f"it goes back to record {left[0]:,}" if left else "it starts over"
-    lost = f"only {there:,} of the {rests_on[beyond[0]]:,} records before its newest checkpoint are there and readable"
-    return Setback(f"{lost}: {copes}", beyond)
+    needed = rests_on[beyond[0]]
+    words = f"only {there:,} of the {needed:,} {kind} before its newest checkpoint are there and readable"
+    return Setback(words, beyond)

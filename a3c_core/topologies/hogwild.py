@@ -31,7 +31,7 @@ class HogwildTopology(WorkerTopology):
 
     def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
         """Begin to apply the gradient, at the worker's own cost."""
-        slot.parcel, slot.gradient = parcel, gradient
+        slot.parcel, slot.gradient = parcel._replace(taken_s=parcel.arrived_s), gradient
         self.timeline.work(self.profile.apply_s, slot.worker.id, APPLIED, _APPLYING + slot.worker.rollouts)
 
     def _applied(self, worker: int) -> None:

@@ -100,7 +100,8 @@ class MasterTopology(WorkerTopology):
 
     def _begin_update(self, idle: bool = False) -> None:
         taken = self.take(len(self.queue))
-        self._serving = self.queue.popleft_many(taken)
+        oldest = self.queue.popleft_many(taken)
+        self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
         seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
         for _ in range(min(taken, len(self._blocked))):

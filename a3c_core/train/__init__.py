@@ -15,7 +15,7 @@ from a3c_core.parts import parts_of
 from a3c_core.results import checkpoints
 from a3c_core.results.files import remove_directory, write_json
 from a3c_core.results.layout import CHECKPOINTS, SUMMARY
-from a3c_core.results.records import EpisodeRecord, RecordWriter
+from a3c_core.results.records import UPDATE_TABLE, EpisodeRecord, RecordWriter
 from a3c_core.results.settings import differences
 from a3c_core.results.summary import Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
@@ -54,10 +54,12 @@ class Run:
         game, self._model, _ = parts_of(config)
         self.learner = new_learner(config)
         self._writer = RecordWriter(directory, game.score.whole)
-        self.runtime = self._new_runtime(run)
+        self._updates = None if directory is None else RecordWriter(directory, table=UPDATE_TABLE)
         self._began = self._saved = time.monotonic()
-        if directory is not None:
-            self._resume(directory)
+        checkpoint = None if directory is None else self._rewind(directory)
+        self.runtime = self._new_runtime(run)
+        if checkpoint is not None:
+            self._take_over(checkpoint)
 
     def finish(self) -> RunSummary:
         """Play to the end; when interrupted, leave a checkpoint to go on from."""
@@ -86,7 +88,11 @@ class Run:
         if self._directory is None:
             return
         numbers, arrays, streams = self.runtime.save()
-        self._writer.flush()
+        written = {"records": self._writer}
+        if self._updates is not None:
+            written["updates"] = self._updates
+        for writer in written.values():
+            writer.flush()
         checkpoints.save(
             self._directory / CHECKPOINTS,
             self._config.model,
@@ -95,7 +101,7 @@ class Run:
             self.learner.optimizer,
             info={
                 "config": self._config.model_dump(mode="json"),
-                "records": [self._writer.parts_on_disk, self._writer.count],
+                **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
                 "runtime": numbers,
             },
             extra={"runtime": arrays},
@@ -105,17 +111,18 @@ class Run:
 
     def _new_runtime(self, run: str) -> Runtime:
         """Return a runtime that has not started; the real ones are not imported where time is virtual."""
-        parts = self._config, self._profile, self.learner
+        parts, updates = (self._config, self._profile, self.learner), self._updates
+        on_update = None if updates is None else updates.append
         if not self._config.is_virtual:
             from a3c_core.real.runtime import RealRuntime
 
-            return RealRuntime(*parts, self._record, run)
+            return RealRuntime(*parts, self._record, run, on_update)
         if why_not_compiled_time(self._config) is None:
             from a3c_core.virtual.compiled.runtime import CompiledSimulation
 
-            return CompiledSimulation(*parts, self._record_block, run)
+            return CompiledSimulation(*parts, self._record_block, run, None if updates is None else updates.extend)
 
-        return Simulation(*parts, self._record, run)
+        return Simulation(*parts, self._record, run, on_update=on_update)
 
     def _record(self, record: EpisodeRecord) -> None:
         self._writer.append(record)
@@ -128,8 +135,8 @@ class Run:
             for record in block.records():
                 self._on_episode(record)
 
-    def _resume(self, directory: Path) -> bool:
-        """Go on from the newest checkpoint that the records support, if any; refuse a run with other settings."""
+    def _rewind(self, directory: Path) -> checkpoints.Checkpoint | None:
+        """Return the newest checkpoint that the records support, if any, and forget what came after it."""
         lost, checkpoint = setback(directory), self._newest(directory)
         if lost is not None:
             warnings.warn(f"{directory}: {lost.words}", stacklevel=2)
@@ -138,9 +145,12 @@ class Run:
             checkpoint = self._newest(directory)
         (directory / SUMMARY).unlink(missing_ok=True)  # it is not finished until it says so again
         self._writer.rewind(checkpoints.records_of(checkpoint.path) or 0 if checkpoint else 0)
-        if checkpoint is not None:
-            self._take_over(checkpoint)
-        return checkpoint is not None
+        updates = checkpoints.records_of(checkpoint.path, "updates") if checkpoint else 0
+        if updates is None:  # it began before there were any: all of its updates, or none
+            self._updates = None
+        elif self._updates is not None:
+            self._updates.rewind(updates)
+        return checkpoint
 
     def _newest(self, directory: Path) -> checkpoints.Checkpoint | None:
         """Return the newest sound checkpoint, if there are any; refuse that of a run with other settings."""
@@ -167,6 +177,8 @@ class Run:
 
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
         records = self._writer.finish()
+        if self._updates is not None:
+            self._updates.merge()
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
@@ -174,6 +186,7 @@ class Run:
             outcome, records, totals, self.learner.version, clock_s, wall_s, self._profile, self._config, time_split
         )
         if self._directory is not None:
+            summary = summary._replace(update_rows=self._updates.count if self._updates else 0)
             write_json(self._directory / SUMMARY, summary._asdict())
         return summary
 

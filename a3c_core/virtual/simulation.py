@@ -13,7 +13,7 @@ from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
 from a3c_core.learners.base import Learner
 from a3c_core.parts import make_engine
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.results.records import EpisodeRecord, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.base import Topology
@@ -34,10 +34,11 @@ class Simulation:
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
         engine: Engine | None = None,
+        on_update: Callable[[UpdateRow], None] | None = None,
     ):
         """`engine`: what plays and differentiates, if it is not the one that the settings name."""
         self.config, self.profile, self.learner = config, profile, learner
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
         self._timeline = Timeline(profile, config.seed)
         engine = engine or make_engine(config)
         parts = config, profile, engine, learner, self._timeline, self.log

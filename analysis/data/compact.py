@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core.results.files import write_whole
-from a3c_core.results.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, read_json, read_summary
+from a3c_core.results.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, UPDATES, read_json, read_summary
 from a3c_core.results.settings import differences
 from a3c_core.virtual.costs import load_profile
 from analysis.data import metrics
@@ -120,7 +120,10 @@ def _if_of(kind: type, value: Any) -> Any:
 
 
 def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
-    """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound."""
+    """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound.
+
+    Where episodes took several updates, staleness and queue are those of all of them (metrics.with_updates).
+    """
     path = directory / EPISODES
     try:
         found = pq.read_schema(path).names
@@ -135,8 +138,21 @@ def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
     if records.drop(columns=["gradient_norm", "entropy"]).isna().any().any():
         raise StudyError("its episodes.parquet has gaps in columns that are never empty")
     curve = metrics.binned(records, planned)
+    updates = _updates_beyond(directory / UPDATES, len(records))
+    if updates is not None:
+        curve = metrics.with_updates(curve, updates)
     curve.insert(0, "cell", cell)
     return curve
+
+
+def _updates_beyond(path: Path, episodes: int) -> pd.DataFrame | None:
+    """Return a run's updates, if it has them on file and they tell more than its episodes' records do."""
+    try:
+        if not path.exists() or pq.read_metadata(path).num_rows <= episodes:
+            return None
+        return pq.read_table(path, columns=metrics.UPDATE_COLUMNS).to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        raise StudyError(f"its {path.name} can't be read: damaged or no parquet file") from error
 
 
 def text(content: Mapping[str, Any]) -> str:

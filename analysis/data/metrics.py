@@ -70,6 +70,23 @@ def binned(records: pd.DataFrame, planned_episodes: int, bins: int = BINS) -> pd
     return curve.reset_index()
 
 
+UPDATE_COLUMNS = ["staleness", "queue_length", "arrived_s", "applied_s"]
+
+
+def with_updates(curve: pd.DataFrame, updates: pd.DataFrame) -> pd.DataFrame:
+    """Return a curve whose staleness, queue and queue_wait_s are means over all updates, not only episodes' last ones.
+
+    An update (UPDATE_COLUMNS) belongs to the first bin that ends (`clock_s`) no earlier than it was dealt with; what
+    came after the last episode belongs to the last bin. A bin that ends when the one before it did keeps its episodes'.
+    """
+    number = np.searchsorted(curve["clock_s"], updates["applied_s"]).clip(max=len(curve) - 1)
+    groups = updates.assign(queue_wait_s=updates["applied_s"] - updates["arrived_s"]).groupby(number)
+    means = groups[["staleness", "queue_length", "queue_wait_s"]].mean().rename(columns={"queue_length": "queue"})
+    curve = curve.copy()
+    curve.loc[curve.index[means.index], list(means)] = means.to_numpy()
+    return curve
+
+
 def per_bin(cumulative: np.ndarray) -> np.ndarray:
     """Return what each bin adds to a `cumulative` quantity [B] that starts from 0."""
     return np.diff(cumulative, prepend=0.0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 DEFAULT_URI = "sqlite:///mlflow.db"
-_FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet")
+_FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet")
 _STATUS, _LOGGED, _NAME, _NOTE = "cell_status", "episodes_logged", "mlflow.runName", "mlflow.note.content"
 _ENVIRONMENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}

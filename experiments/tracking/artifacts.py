@@ -7,7 +7,7 @@ from a3c_core.results import checkpoints
 from a3c_core.results.records import read_records
 from a3c_core.tools.learning_curve import draw_curve
 
-FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "log.txt")
+FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet", "log.txt")
 _GIF_STEPS = 400
 
 

@@ -1,12 +1,13 @@
-"""A block of records on its way from compiled code to the columnar file, and to whoever wants them one by one."""
+"""Blocks of records on their way from compiled code to the columnar files, and to whoever wants them one by one."""
 
 from collections.abc import Iterator
 from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from a3c_core.results.records import SCHEMA, EpisodeRecord
+from a3c_core.results.records import SCHEMA, UPDATE_TABLE, EpisodeRecord
 from a3c_core.virtual.compiled.state import STATUSES, Records
 
 
@@ -18,16 +19,25 @@ class RecordBlock:
 
     def table(self) -> pa.Table:
         """Return them as columns."""
-        statuses = pa.array(STATUSES).take(pa.array(self._rows["status"])).dictionary_encode()  # by first appearance
         runs = pa.DictionaryArray.from_arrays(np.zeros(len(self._rows), np.int32), [self._run])
-        columns = {"run": runs, "status": statuses}
-        for name, field in zip(EpisodeRecord._fields, SCHEMA, strict=True):
-            if name not in columns:
-                columns[name] = pa.array(np.ascontiguousarray(self._rows[name]), field.type)
-        return pa.Table.from_arrays([columns[name] for name in EpisodeRecord._fields], schema=SCHEMA)
+        fields = zip(EpisodeRecord._fields[1:], list(SCHEMA)[1:], strict=True)
+        columns = [_column(self._rows[name], field.type) for name, field in fields]
+        return pa.Table.from_arrays([runs, *columns], schema=SCHEMA)
 
     def records(self) -> Iterator[EpisodeRecord]:
         """Yield them one by one."""
         columns = [self._rows[name].tolist() for name in EpisodeRecord._fields[1:-1]]
         statuses = [STATUSES[number] for number in self._rows["status"].tolist()]
         return map(EpisodeRecord._make, zip(repeat(self._run), *columns, statuses))
+
+
+def update_table(rows: Records) -> pa.Table:
+    """Return UPDATE [n] as columns."""
+    schema = UPDATE_TABLE.schema
+    return pa.Table.from_arrays([_column(rows[field.name], field.type) for field in schema], schema=schema)
+
+
+def _column(values: NDArray, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return pa.array(STATUSES).take(pa.array(values)).dictionary_encode()  # by first appearance
+    return pa.array(np.ascontiguousarray(values), kind)

@@ -4,17 +4,17 @@ import numpy as np
 
 from a3c_core.machine.jit import inner
 from a3c_core.schedules import Measured, may_change, wanted
-from a3c_core.virtual.compiled.state import APPLIED, DROPPED
+from a3c_core.virtual.compiled.state import APPLIED, DROPPED, MASTER
 
 
 @inner
 def enter(state, parcel, status, staleness, gradient_norm):
     """Enter one gradient that the master has dealt with, and make a record of the episode that it ends, if any."""
     numbers = state.numbers[0]
+    _write_update(state, parcel, status, staleness, gradient_norm)
+    numbers.updates += 1
     if status == APPLIED:
         numbers.applied += 1
-        state.staleness[numbers.staleness] = staleness
-        numbers.staleness += 1
     elif status == DROPPED:
         numbers.dropped += 1
     else:
@@ -24,6 +24,23 @@ def enter(state, parcel, status, staleness, gradient_norm):
         _write_record(state, parcel, status, staleness, gradient_norm)
         numbers.records += 1
         numbers.episodes += 1
+
+
+@inner
+def _write_update(state, parcel, status, staleness, gradient_norm):
+    numbers = state.numbers[0]
+    update = state.updates[numbers.updates]
+    update.update = numbers.applied + numbers.rejected + numbers.dropped
+    update.worker = parcel.worker
+    update.version_pulled = parcel.version_pulled
+    update.version = numbers.version
+    update.staleness = staleness
+    update.queue_length = parcel.queue_length
+    update.arrived_s = parcel.arrived_s
+    update.applied_s = numbers.now_s
+    update.service_s = 0.0 if status == DROPPED else numbers.now_s - state.workers[MASTER].started_s
+    update.gradient_norm = gradient_norm
+    update.status = status
 
 
 @inner

@@ -41,7 +41,7 @@ def advance(state, player, events):
 def _need(state):
     """Return for what the next event may find too little room."""
     numbers = state.numbers[0]
-    if numbers.records == BLOCK_RECORDS or numbers.staleness == BLOCK_RECORDS:
+    if numbers.updates == BLOCK_RECORDS:  # every record comes with an update
         return RECORDS_TAKEN
     if numbers.slots < _SLOTS_AT_ONCE:
         return QUEUE_SPILLED
@@ -137,6 +137,7 @@ def _begin_update(state):
     """Let the master begin its next update, which may make room for the gradient of a worker that waits."""
     numbers = state.numbers[0]
     numbers.serving = _take(state)
+    state.workers[MASTER].started_s = numbers.now_s
     is_idle = 1 if numbers.kind == timeline.PLAYED else 0
     seconds = costs.service_s(state.given[0], numbers.empty, is_idle, 1)
     served = numbers.applied + numbers.rejected

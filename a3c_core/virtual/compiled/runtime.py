@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
@@ -14,9 +15,10 @@ from a3c_core.parts import make_engine
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
 from a3c_core.virtual.compiled import master
-from a3c_core.virtual.compiled.block import RecordBlock
+from a3c_core.virtual.compiled.block import RecordBlock, update_table
 from a3c_core.virtual.compiled.queue_file import NAME, QueueFile
 from a3c_core.virtual.compiled.state import (
+    APPLIED,
     SAVED,
     STATUSES,
     Given,
@@ -46,10 +48,11 @@ class CompiledSimulation:
         learner: GradientLearner,
         on_block: Callable[[RecordBlock], None],
         run: str = "run",
+        on_updates: Callable[[pa.Table], None] | None = None,
     ):
         self.log = EpisodeLog(config.span, config.schedule, lambda record: None, run)
         self.steps_between_looks = 256
-        self._learner, self._on_block, self._run = learner, on_block, run
+        self._learner, self._on_block, self._on_updates, self._run = learner, on_block, on_updates, run
         engine = make_engine(config)
         assert isinstance(engine, CompiledEngine)
         self._state = _new_state(config, profile, learner, engine)
@@ -114,10 +117,13 @@ class CompiledSimulation:
         optimizer.rejected += int(numbers["rejected"]) - totals.rejected
         for name in _TOTALS:
             setattr(totals, name, numbers[name].item())
-        totals.staleness.update(_counted(self._state.staleness[: numbers["staleness"]]))
+        updates = self._state.updates[: numbers["updates"]]
+        totals.staleness.update(_counted(updates["staleness"][updates["status"] == APPLIED]))
         self.log.episodes = int(numbers["episodes"])
         rows = self._state.records[: numbers["records"]]
-        numbers["records"] = numbers["staleness"] = 0
+        numbers["records"] = numbers["updates"] = 0
+        if len(updates) and self._on_updates is not None:
+            self._on_updates(update_table(updates))
         if len(rows):
             self._on_block(RecordBlock(self._run, rows))
 

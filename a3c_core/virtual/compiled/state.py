@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.results.records import EpisodeRecord, UpdateRecord
 from a3c_core.topologies.parcel_queue import BLOCK
 
 Records = NDArray[np.void]  # of a structured type
@@ -31,6 +31,7 @@ def _fields(kind: str, names: str) -> list[tuple[str, str]]:
 
 
 RECORD = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in EpisodeRecord.__annotations__.items()][1:])
+UPDATE = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in UpdateRecord.__annotations__.items()])
 NUMBERS = np.dtype(
     [
         *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
@@ -42,7 +43,7 @@ NUMBERS = np.dtype(
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
         *_fields("i8", " ".join(STATUSES)),
         *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
-        *_fields("i8", "records staleness"),  # in the blocks that Python will take
+        *_fields("i8", "records updates"),  # in the blocks that Python will take
     ]
 )
 WORKER = np.dtype(
@@ -123,7 +124,7 @@ class State(NamedTuple):
     rows: Records  # ROW [R]: of which version, by how many used; and a list of free ones
     window: NDArray[np.float64]  # [window, 3], a ring: clock, master's busy seconds, episode's length
     records: Records  # RECORD [BLOCK_RECORDS]
-    staleness: NDArray[np.int64]  # [BLOCK_RECORDS], of gradients applied
+    updates: Records  # UPDATE [BLOCK_RECORDS]
 
 
 PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams")
@@ -164,7 +165,7 @@ def blank_arrays(size: int, places: int, window: int) -> dict[str, NDArray]:
         "rows": np.zeros(rows, ROW),
         "window": np.zeros((window, 3)),
         "records": np.zeros(BLOCK_RECORDS, RECORD),
-        "staleness": np.zeros(BLOCK_RECORDS, np.int64),
+        "updates": np.zeros(BLOCK_RECORDS, UPDATE),
     }
     numbers = arrays["numbers"][0]
     numbers["crowding"] = 1.0
