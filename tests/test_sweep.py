@@ -169,17 +169,18 @@ def test_fail_fast_leaves_the_rest_for_later(tmp_path):
     assert not (tmp_path / "results/tiny/cells/workers=4,seed=0").exists()
 
 
-def test_a_killed_cell_fails_alone_and_ctrl_c_leaves_the_others_resumable(tmp_path):
+@pytest.mark.parametrize(("number", "reason"), [(signal.SIGKILL, "SIGKILL"), (signal.SIGTERM, "was told to stop")])
+def test_a_killed_cell_fails_alone_and_ctrl_c_leaves_the_others_resumable(tmp_path, number, reason):
     write_grid(tmp_path, **LONG)
     killed, other = (tmp_path / f"results/tiny/cells/workers={count},seed=0" for count in (2, 4))
     with started_sweep(tmp_path, "--grid", "tiny", QUIET, "--jobs", "2") as process:
         wait_for(lambda: {path.parents[1] for path in checkpoints(tmp_path)} == {killed, other})
-        os.kill(cell_processes(tmp_path)[killed.name], signal.SIGKILL)
+        os.kill(cell_processes(tmp_path)[killed.name], number)
         wait_for(lambda: metadata(killed)["status"] == "failed")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     assert cell_processes(tmp_path) == {}
-    assert "SIGKILL" in metadata(killed)["reason"]
+    assert reason in metadata(killed)["reason"]
     assert metadata(other)["status"] == "interrupted"
     assert "goes on from here" in (tmp_path / "output.txt").read_text()
 

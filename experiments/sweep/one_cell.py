@@ -92,8 +92,10 @@ def _outcome(code: int, said: Message, stopping: bool) -> tuple[str, str | None]
         return said["end"], None
     if said.get("end") == "failed":
         return "failed", said.get("reason")
-    if stopping or said.get("end") == "interrupted":
+    if stopping:
         return "interrupted", None
+    if said.get("end") == "interrupted":  # by somebody else: the sweep must not end as if all were well
+        return "failed", "its process was told to stop, and left a checkpoint: the same command goes on from there"
     if code < 0:
         return "failed", f"its process was killed by {signal.Signals(-code).name}; log.txt may say more"
     return "failed", f"its process ended with code {code}; log.txt may say more"
