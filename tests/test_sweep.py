@@ -315,7 +315,7 @@ def test_durations_are_readable():
 
 
 @pytest.mark.parametrize(
-    ("wish", "base", "expected"),
+    ("request", "base", "expected"),
     [
         ({"backend": "ray"}, {}, "--backend ray needs Ray, which is not installed: `make setup-ray`"),
         ({}, {"runtime": "ray"}, "runtime: ray needs Ray, which is not installed: `make setup-ray`"),
