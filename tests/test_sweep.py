@@ -18,6 +18,7 @@ from a3c_core.train import RESULTS_VERSION, train
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError
 from experiments.grid.file import read_grid
+from experiments.sweep import request as understanding
 from experiments.sweep.cell import Progress
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
 from experiments.sweep.progress import Board
@@ -315,18 +316,18 @@ def test_durations_are_readable():
 
 
 @pytest.mark.parametrize(
-    ("request", "base", "expected"),
+    ("asked", "base", "expected"),
     [
         ({"backend": "ray"}, {}, "--backend ray needs Ray, which is not installed: `make setup-ray`"),
         ({}, {"runtime": "ray"}, "runtime: ray needs Ray, which is not installed: `make setup-ray`"),
         ({"address": "10.0.0.1:6379"}, {}, "--address names a Ray cluster"),
     ],
 )
-def test_what_needs_ray_says_so_without_it(tmp_path, monkeypatch, request, base, expected):
-    monkeypatch.setattr(request, "ray_is_installed", lambda: False)
+def test_what_needs_ray_says_so_without_it(tmp_path, monkeypatch, asked, base, expected):
+    monkeypatch.setattr(understanding, "ray_is_installed", lambda: False)
     grid = write_grid(tmp_path, base={"episodes": 10, **base})
     with pytest.raises(UserError, match=re.escape(expected)):
-        request.understand(request.Request(str(grid), tmp_path / "results", **request))
+        understanding.understand(understanding.Request(str(grid), tmp_path / "results", **asked))
 
 
 def test_cells_on_ray_ask_for_the_cores_they_need():

@@ -14,7 +14,7 @@ class Interruption:
         self.asked = False
 
     def ask(self, signal_number: int, frame: FrameType | None) -> None:
-        """Remember the wish; a second one is not to be ignored."""
+        """Remember the request; a second one is not to be ignored."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

@@ -49,22 +49,22 @@ def with_seeds(file: GridFile, seeds: str | None) -> GridFile:
         raise UserError(f"--seeds {seeds}: {error}") from error
 
 
-def select(grid: Grid, cells: Sequence[Cell], wishes: Sequence[str]) -> tuple[Cell, ...]:
-    """Return the cells that meet one of the `wishes`, such as `workers=10,seed=0`; all of them if there is no wish."""
-    if not wishes:
+def select(grid: Grid, cells: Sequence[Cell], choices: Sequence[str]) -> tuple[Cell, ...]:
+    """Return the cells that meet one of the `choices`, such as `workers=10,seed=0`; all of them if none is given."""
+    if not choices:
         return tuple(cells)
-    parsed = [_wish(grid, cells, wish) for wish in wishes]
-    chosen = tuple(cell for cell in cells if any(_meets(cell, wish) for wish in parsed))
+    parsed = [_choice(grid, cells, choice) for choice in choices]
+    chosen = tuple(cell for cell in cells if any(_meets(cell, choice) for choice in parsed))
     if not chosen:
-        raise UserError(f"--only {' --only '.join(wishes)}: no cell has all of these")
+        raise UserError(f"--only {' --only '.join(choices)}: no cell has all of these")
     return chosen
 
 
-def _wish(grid: Grid, cells: Sequence[Cell], wish: str) -> Flat:
+def _choice(grid: Grid, cells: Sequence[Cell], choice: str) -> Flat:
     full = {word: name for name, word in short_names(grid).items()}
     full |= {name: name for name in (*grid.all_axes, SEED)}
     parsed = {}
-    for part in wish.split(","):
+    for part in choice.split(","):
         name, text = _assignment(part, "--only")
         if name not in full:
             raise UserError(f"--only {part}: {unknown(name, full, 'axis')}")
@@ -76,8 +76,8 @@ def _wish(grid: Grid, cells: Sequence[Cell], wish: str) -> Flat:
     return parsed
 
 
-def _meets(cell: Cell, wish: Flat) -> bool:
-    return all(text_of(cell.settings.get(name)) == value for name, value in wish.items())
+def _meets(cell: Cell, choice: Flat) -> bool:
+    return all(text_of(cell.settings.get(name)) == value for name, value in choice.items())
 
 
 def _assignment(text: str, option: str) -> tuple[str, str]:

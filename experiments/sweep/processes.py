@@ -61,7 +61,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class Children:
-    """The running cells, and the wish that they stop."""
+    """The running cells, and whether they are to stop."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()

@@ -1,8 +1,8 @@
 """Cells of a sweep on a Ray cluster, through joblib's Ray backend: on any machine that sees the results.
 
 joblib brings pullers to the machines. Each takes cells from a switchboard, an actor beside the sweep, and runs them
-with the very function that runs them here: only the board is far away, and the wish to stop. A cell that is lost with
-its machine goes back to the switchboard.
+with the very function that runs them here: only the board is far away, and the request to stop. A cell that is lost
+with its machine goes back to the switchboard.
 """
 
 import os
@@ -244,7 +244,7 @@ class _Group:
             self._board.given_up(*ending)
 
     def _relay(self) -> State:
-        """Bring what cells say to the board, and wishes to stop to the cells."""
+        """Bring what cells say to the board, and requests to stop to the cells."""
         state = self._ray.get(self._switchboard.state.remote())
         for what, about in state.news:
             getattr(self._board, what)(*about)

@@ -1,4 +1,4 @@
-"""What a user wishes to run, understood: the study, its grid, its cells, and what the disk holds of them already."""
+"""What a user asks for, understood: the study, its grid, its cells, and what the disk holds of them already."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

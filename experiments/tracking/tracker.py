@@ -25,7 +25,7 @@ _PRIORITY = 15  # 3 % of a core that a learner wants too, all of one that nobody
 _LOCK_PATIENCE_S = 600.0
 
 
-class Wishes:
+class Orders:
     """What the sweep has asked for so far."""
 
     def __init__(self) -> None:
@@ -49,16 +49,16 @@ def main() -> None:
         os.write(channel, json.dumps(message).encode() + b"\n")
 
     study, uri = Path(sys.argv[1]), sys.argv[2]
-    wishes = Wishes()
+    orders = Orders()
     try:
         client = connect(uri)
     except Exception as error:
         tell({"error": one_line(error)})
         sys.exit(1)
     tell({"ready": True})
-    wishes.begin.wait()
+    orders.begin.wait()
     with lock_file(study / "cells" / ".tracking.lock", _LOCK_PATIENCE_S):
-        _follow(lambda: Tracker(client, uri, study), wishes, tell)
+        _follow(lambda: Tracker(client, uri, study), orders, tell)
 
 
 def _give_way() -> None:
@@ -68,11 +68,11 @@ def _give_way() -> None:
         Path("/proc/self/autogroup").write_text(str(_PRIORITY))
 
 
-def _follow(make_tracker: Callable[[], Tracker], wishes: Wishes, tell: Callable[[Message], None]) -> None:
+def _follow(make_tracker: Callable[[], Tracker], orders: Orders, tell: Callable[[Message], None]) -> None:
     """Pass over the study again and again; a last time when asked to finish."""
     tracker: Tracker | None = None
     while True:
-        last = wishes.finish.is_set()
+        last = orders.finish.is_set()
         try:
             tracker = tracker or make_tracker()
             result = tracker.sync(lambda cell: tell({"complete": cell}))
@@ -83,7 +83,7 @@ def _follow(make_tracker: Callable[[], Tracker], wishes: Wishes, tell: Callable[
             tell({"behind": [], "reason": one_line(error), "last": last})
         if last:
             return
-        wishes.finish.wait(PASS_S)
+        orders.finish.wait(PASS_S)
 
 
 if __name__ == "__main__":
