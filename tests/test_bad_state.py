@@ -1,6 +1,8 @@
 """What people, disks and pipes do to results: a clear sentence for each, never a traceback, and nothing lost."""
 
 import json
+import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -12,13 +14,15 @@ import pytest
 import run_sweep
 from a3c_core.config import RunConfig
 from a3c_core.results import checkpoints
+from a3c_core.results.files import write_json
 from a3c_core.results.layout import ResultsError, read_metadata
 from a3c_core.train import train
 from analysis import report
 from analysis.data.load import load_study
 from analysis.figures import catalogue
 from analysis.pages import readme
-from experiments.grid.cells import Cell
+from experiments.grid.cells import Cell, expand
+from experiments.grid.file import read_grid
 from experiments.sweep.study_folder import StudyFolder
 from tests.analysis_studies import make
 from tests.sweeps import COMMAND, ROOT, everything_in, metadata, results, write_grid
@@ -242,3 +246,24 @@ def test_a_question_is_shown_as_it_is(tmp_path):
     assert shown.splitlines()[0] == f"# {escaped}"
     assert f"![{escaped}](figures/main.png)" in shown
     assert "<script>" not in shown
+
+
+def test_metadata_that_is_damaged_while_a_cell_runs_is_whole_at_its_end(tmp_path):
+    (cell,) = expand(read_grid(write_grid(tmp_path, axes={"workers": [2]})).grid)
+    study = StudyFolder(tmp_path / "results", "tiny")
+    known = study.prepare(cell, "sweep", oversubscribed=False)
+    (study.cell(cell.id) / "metadata.json").write_text("")
+    study.conclude(cell, "finished", metadata=known)
+    assert metadata(study.cell(cell.id))["uid"] == known["uid"]
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    here = platform.node()
+    left = tmp_path / f".a.json.{here}.{ended.pid}.tmp"
+    others = [tmp_path / f".a.json.{here}.{os.getppid()}.tmp", tmp_path / f".a.json.elsewhere.{ended.pid}.tmp"]
+    for path in (left, *others):
+        path.touch()
+    write_json(tmp_path / "a.json", {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.json", *(path.name for path in others)])

@@ -344,3 +344,11 @@ def logged(client, name):
     experiment = client.get_experiment_by_name(name)
     runs = client.search_runs([experiment.experiment_id]) if experiment else []
     return sum(int(run.data.tags.get(LOGGED, 0)) for run in runs)
+
+
+def test_a_store_that_was_left_half_made_is_made_anew(tmp_path):
+    (tmp_path / ".mlflow.db.new").write_text("no database")
+    (tmp_path / ".mlflow.db.new-journal").write_text("left behind")
+    client = connect(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert client.search_experiments()
+    assert not list(tmp_path.glob(".mlflow.db.new*"))

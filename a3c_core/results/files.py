@@ -1,7 +1,9 @@
 """Files and directories that are written whole or not at all."""
 
+import glob
 import json
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -14,7 +16,8 @@ UNFINISHED = ".unfinished-"  # how the names of directories begin that are being
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     """Let `write` fill a temporary sibling, bring it to disk, and only then give it its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    _remove_abandoned(path)
+    temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:
         write(temporary)
         with temporary.open("rb") as file:
@@ -22,6 +25,25 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what processes of this machine that were killed in the middle have left of the same file."""
+    ours = f".{path.name}.{platform.node()}."
+    for left in path.parent.glob(f"{glob.escape(ours)}*.tmp"):
+        process = left.name.removeprefix(ours).removesuffix(".tmp")
+        if process.isdecimal() and not _lives(int(process)):
+            left.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

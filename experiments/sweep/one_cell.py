@@ -51,9 +51,10 @@ def run_one(plan: SweepPlan, cell: Cell, at_once: int, children: Children, board
     lost = setback(plan.study.cell(cell.id))
     board.started(cell, lost.words if lost else None)
     try:
-        plan.study.prepare(cell, plan.sweep, is_oversubscribed(cell.config, at_once), goes_on=lost is None)
+        oversubscribed = is_oversubscribed(cell.config, at_once)
+        metadata = plan.study.prepare(cell, plan.sweep, oversubscribed, goes_on=lost is None)
         status, reason = _supervise(plan, cell, children, board)
-        plan.study.conclude(cell, status, reason)
+        plan.study.conclude(cell, status, reason, metadata)
     except OSError as error:  # no space left, say
         status, reason = "failed", str(error)
     board.ended(cell, status, reason)

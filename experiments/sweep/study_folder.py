@@ -110,8 +110,11 @@ class StudyFolder:
             },
         )
 
-    def prepare(self, cell: Cell, sweep: str, oversubscribed: bool, goes_on: bool = True) -> None:
-        """Write a cell's settings and metadata before it runs; one that goes on keeps its identity and first start."""
+    def prepare(self, cell: Cell, sweep: str, oversubscribed: bool, goes_on: bool = True) -> dict[str, Any]:
+        """Write a cell's settings and metadata before it runs, and return these.
+
+        A cell that goes on keeps its identity and first start.
+        """
         directory = self.cell(cell.id)
         old = (read_json(directory / METADATA) or {}) if goes_on else {}
         write_json(directory / CONFIG, cell.config.model_dump(mode="json"))
@@ -119,23 +122,25 @@ class StudyFolder:
         identity = {key: old[key] if isinstance(old.get(key), type(value)) else value for key, value in fresh.items()}
         if old:
             identity["resumed"] = [*identity["resumed"], now()]
-        write_json(
-            directory / METADATA,
-            {
-                "id": cell.id,
-                **identity,
-                "ended": None,
-                "status": "running",
-                "reason": None,
-                "oversubscribed": oversubscribed,
-                **provenance(),
-            },
-        )
+        metadata = {
+            "id": cell.id,
+            **identity,
+            "ended": None,
+            "status": "running",
+            "reason": None,
+            "oversubscribed": oversubscribed,
+            **provenance(),
+        }
+        write_json(directory / METADATA, metadata)
+        return metadata
 
-    def conclude(self, cell: Cell, status: str, reason: str | None = None) -> None:
-        """Write how a cell ended."""
+    def conclude(
+        self, cell: Cell, status: str, reason: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Write how a cell ended. `metadata`: what `prepare` returned, since what lies on disk may be damaged."""
         path = self.cell(cell.id) / METADATA
-        write_json(path, {**(read_json(path) or {}), "ended": now(), "status": status, "reason": reason})
+        known = metadata or read_json(path) or {}
+        write_json(path, {**known, "ended": now(), "status": status, "reason": reason})
 
     def put_aside(self, cells: Iterable[Cell]) -> Path | None:
         """Move the cells that exist to aside/<number>, a study directory of its own; return it if there were any."""

@@ -1,6 +1,7 @@
 """The MLflow store: reached and set up so that several sweeps may start on a new one at the same moment."""
 
 import fcntl
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,10 +34,24 @@ def connect(uri: str) -> "MlflowClient":
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
-    with _alone(sqlite_path(uri)):
+    database = sqlite_path(uri)
+    with _alone(database):
+        if database is not None and not database.exists():
+            _make_whole(database)
         client = MlflowClient(uri)
         client.search_experiments(max_results=1)
     return client
+
+
+def _make_whole(database: Path) -> None:
+    """Make a new SQLite store under another name first: one that is left half made would be of no use for good."""
+    from mlflow import MlflowClient
+
+    new = database.with_name(f".{database.name}.new")
+    for left in database.parent.glob(f"{glob.escape(new.name)}*"):  # with its journal
+        left.unlink()
+    MlflowClient(f"sqlite:///{new}").search_experiments(max_results=1)
+    new.rename(database)
 
 
 def experiment_of(client: "MlflowClient", uri: str, name: str) -> str:
