@@ -5,7 +5,9 @@ between a batch and its tag, the batch is sent again, and MLflow keeps identical
 """
 
 import json
-import tempfile
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,9 +98,9 @@ class CellRun:
         finite = {key: value for key, value in numbers.items() if abs(value) < float("inf")}
         metrics = [Metric(key, value, stamp_ms, summary["episodes"]) for key, value in finite.items()]
         self._client.log_batch(self._run, metrics=metrics)
-        with tempfile.TemporaryDirectory() as folder:
-            problems = collect(self._directory, Path(folder))
-            self._client.log_artifacts(self._run, folder)
+        with _scratch_folder(self._directory) as folder:
+            problems = collect(self._directory, folder)
+            self._client.log_artifacts(self._run, str(folder))
         if problems:
             self._client.set_tag(self._run, "artifacts_missing", "; ".join(problems)[:5000])
 
@@ -113,6 +115,18 @@ class CellRun:
             self._client.set_terminated(self._run, _IN_MLFLOW.get(status, "FINISHED"), milliseconds(metadata["ended"]))
         self._client.set_tag(self._run, STATUS, status)
         self._status = status
+
+
+@contextmanager
+def _scratch_folder(cell: Path) -> Iterator[Path]:
+    """Give a folder in the cell's own, where the next process finds and removes what a killed one has left."""
+    folder = cell / ".artifacts"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def describing_tags(config: dict[str, Any], metadata: dict[str, Any]) -> dict[str, str]:
