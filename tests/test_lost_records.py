@@ -167,3 +167,15 @@ def test_a_sweep_does_not_call_done_what_is_gone(finished, tmp_path):
     shutil.rmtree(finished)
     gone = _confirmed(study, Ending(cell, "finished"))
     assert (gone.status, "the same command runs it again" in gone.reason) == ("failed", True)
+
+
+def test_a_run_whose_only_checkpoint_is_damaged_starts_over(tmp_path, whole):
+    run = Run(CONFIG, tmp_path)
+    run.runtime.start(lambda: False)
+    run.advance(500)
+    run.checkpoint()
+    (only,) = (tmp_path / "checkpoints").iterdir()
+    truncate(only / "learner.npz")
+    with pytest.warns(UserWarning, match=r"learner\.npz is damaged.*it starts over"):
+        train(CONFIG, tmp_path)
+    assert (tmp_path / "episodes.parquet").read_bytes() == (whole / "episodes.parquet").read_bytes()

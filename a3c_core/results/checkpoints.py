@@ -46,6 +46,10 @@ class CheckpointError(Exception):
     """There is no checkpoint that can be used; the message is one line for the user."""
 
 
+class Damaged(CheckpointError):
+    """Files are not as they were written: there is nothing in them to go on from."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """What `load` found."""
@@ -119,17 +123,18 @@ def load(directory: Path) -> Checkpoint:
     candidates = found(directory)
     if not candidates:
         raise CheckpointError(f"{directory} holds no checkpoint" if directory.is_dir() else f"no directory {directory}")
-    problems = []
+    problems: list[CheckpointError] = []
     for path in candidates:
         try:
             checkpoint = _read(path)
         except CheckpointError as error:
-            problems.append(str(error))
+            problems.append(error)
             continue
         for problem in problems:
             warnings.warn(f"{problem}; using {path.name} instead", stacklevel=2)
         return checkpoint
-    raise CheckpointError("no usable checkpoint: " + "; ".join(problems))
+    kind = Damaged if all(isinstance(problem, Damaged) for problem in problems) else CheckpointError
+    raise kind("no usable checkpoint: " + "; ".join(map(str, problems)))
 
 
 def records_of(path: Path, kind: str = "records") -> int | None:
@@ -196,7 +201,7 @@ def _read(path: Path) -> Checkpoint:
     try:
         for name, digest in manifest["sha256"].items():
             if digest != _file_digest(path / name):
-                raise CheckpointError(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
+                raise Damaged(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
         arrays = {file.stem: _read_arrays(file) for file in path.glob("*.npz") if file.name in manifest["sha256"]}
         learner, optimizer = arrays.pop("learner"), manifest["optimizer"]
         name, settings = manifest["model"]["name"], _heads_of_old(manifest["model"]["settings"])
@@ -257,7 +262,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from error
+        raise Damaged(f"{path} is damaged: {error}") from error
     return _verified(manifest, digest, path)
 
 
@@ -268,7 +273,7 @@ def _verified(manifest: Any, digest: str, path: Path) -> dict[str, Any]:
     if manifest.get("version") != VERSION:
         raise CheckpointError(f"{path} has format version {manifest.get('version')}, and this program reads {VERSION}")
     if manifest.get(_OWN_DIGEST) != digest:
-        raise CheckpointError(f"{path} is damaged: its digest is not the one in it")
+        raise Damaged(f"{path} is damaged: its digest is not the one in it")
     return manifest
 
 
@@ -277,7 +282,7 @@ def _file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise CheckpointError(f"{path} can't be read: {error.strerror}") from error
+        raise Damaged(f"{path} can't be read: {error.strerror}") from error
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -156,7 +156,11 @@ class Run:
         """Return the newest sound checkpoint, if there are any; refuse that of a run with other settings."""
         if not checkpoints.found(directory):
             return None
-        checkpoint = checkpoints.load(directory)
+        try:
+            checkpoint = checkpoints.load(directory)
+        except checkpoints.Damaged as error:
+            warnings.warn(f"{directory}: {error}: it starts over", stacklevel=3)
+            return None
         saved = checkpoint.info.get("config")
         if not isinstance(saved, dict):
             raise checkpoints.CheckpointError(f"{checkpoint.path} is not of a run: its manifest has no settings")
