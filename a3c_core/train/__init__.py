@@ -110,7 +110,7 @@ class Run:
         self._saved = time.monotonic()
 
     def _new_runtime(self, run: str) -> Runtime:
-        """Return a runtime that has not started; the real ones are not imported where time is virtual."""
+        """Return a runtime that has not started; what is not needed for it is not imported."""
         parts, updates = (self._config, self._profile, self.learner), self._updates
         on_update = None if updates is None else updates.append
         if not self._config.is_virtual:
@@ -121,7 +121,6 @@ class Run:
             from a3c_core.virtual.compiled.runtime import CompiledSimulation
 
             return CompiledSimulation(*parts, self._record_block, run, None if updates is None else updates.extend)
-
         return Simulation(*parts, self._record, run, on_update=on_update)
 
     def _record(self, record: EpisodeRecord) -> None:
