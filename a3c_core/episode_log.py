@@ -1,13 +1,14 @@
 """What every runtime writes down: totals, one record per episode, and what the schedule may know."""
 
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
+from a3c_core.tools.histogram import Histogram
 from a3c_core.worker import Episode
 
 
@@ -45,7 +46,7 @@ class Totals:
     queue_peak: int = 0
     master_busy_s: float = 0.0
     last_arrival_s: float = 0.0
-    staleness: Counter[int] = field(default_factory=Counter)  # gradients applied, by staleness
+    staleness: Histogram = field(default_factory=Histogram)  # of gradients applied
 
     @property
     def served(self) -> int:
@@ -61,7 +62,7 @@ class Totals:
         """Count one gradient by what became of it."""
         setattr(self, status, getattr(self, status) + 1)
         if status == "applied":
-            self.staleness[staleness] += 1
+            self.staleness.add(staleness)
 
 
 class EpisodeLog:
@@ -190,7 +191,7 @@ class EpisodeLog:
     def save(self) -> dict[str, Any]:
         """Return the log as numbers for JSON."""
         return {
-            "totals": {**asdict(self.totals), "staleness": sorted(self.totals.staleness.items())},
+            "totals": {**vars(self.totals), "staleness": self.totals.staleness.save()},
             "episodes": self.episodes,
             "window": list(self.window),
             "changed_at": self.changed_at,
@@ -198,7 +199,8 @@ class EpisodeLog:
 
     def restore(self, numbers: dict[str, Any]) -> None:
         """Bring a fresh log to the state that `save` saw."""
-        totals = numbers["totals"]
-        self.totals = Totals(**{**totals, "staleness": Counter(dict(totals["staleness"]))})
+        staleness = Histogram()
+        staleness.restore(numbers["totals"]["staleness"])
+        self.totals = Totals(**{**numbers["totals"], "staleness": staleness})
         self.episodes, self.changed_at = numbers["episodes"], numbers["changed_at"]
         self.window.extend(Moment(*moment) for moment in numbers["window"])

@@ -84,7 +84,8 @@ def test_worker_0_meets_the_same_pipes_among_4_and_among_40():
         writer = RecordWriter()
         config = RunConfig(workers=str(workers), episodes=10 * workers, learner=frozen)
         train(config, on_episode=writer.append)
-        table = writer.table().to_pandas()
+        writer.finish()
+        table = writer.columns("worker", "worker_episode", "score", "steps", "entropy").to_pandas()
         own = table[(table["worker"] == 0) & (table["worker_episode"] < 5)].sort_values("worker_episode")
         episodes[workers] = own[["worker_episode", "score", "steps", "entropy"]].to_numpy().tolist()
     assert len(episodes[4]) == 5

@@ -4,10 +4,12 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from a3c_core import train as train_module
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.results import record_files
 from a3c_core.results.records import UPDATE_TABLE, RecordsLost, RecordWriter, UpdateRecord, read_records
 from a3c_core.results.whole import flaw, setback
 from a3c_core.train import Run, train
@@ -179,10 +181,34 @@ def test_bytes_do_not_depend_on_where_parts_were_cut(cut, tmp_path):
             if number in flushes:
                 writer.flush()
             writer.append(row(number))
-        writer.merge()
+        writer.finish()
     once, cut_file = (tmp_path / name / "updates.parquet" for name in ("once", "cut"))
     assert once.read_bytes() == cut_file.read_bytes()
     assert updates_of(tmp_path / "cut")["update"].tolist() == list(range(70_000))
+
+
+def test_merging_holds_no_more_of_a_longer_run(tmp_path, monkeypatch):
+    assert peak(tmp_path / "long", 280_000, monkeypatch) < 1.5 * peak(tmp_path / "short", 140_000, monkeypatch)
+
+
+def peak(directory, rows: int, monkeypatch) -> int:
+    """Return how much memory Arrow holds at most while rows stream into the file."""
+    seen, groups = [], record_files._groups
+
+    def watched(*parts):
+        for group in groups(*parts):
+            seen.append(pa.total_allocated_bytes())
+            yield group
+
+    writer = RecordWriter(directory, table=UPDATE_TABLE)
+    for number in range(rows):
+        writer.append(row(number))
+    writer.flush()
+    before = pa.total_allocated_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(record_files, "_groups", watched)
+        writer.finish()
+    return max(seen) - before
 
 
 def test_parts_that_are_gone_are_not_merged(tmp_path):
@@ -191,7 +217,7 @@ def test_parts_that_are_gone_are_not_merged(tmp_path):
         writer.append(row(number))
     (tmp_path / "updates.parts" / "000000.parquet").unlink()
     with pytest.raises(RecordsLost, match="0 of 40,000 records are left"):
-        writer.merge()
+        writer.finish()
     assert not (tmp_path / "updates.parquet").exists()
 
 

@@ -28,11 +28,6 @@ def concatenate(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
     return table.unify_dictionaries().combine_chunks()
 
 
-def write(table: pa.Table, path: Path) -> None:
-    """Write a table that is in memory."""
-    pq.write_table(table, path, compression="zstd", row_group_size=_GROUP_ROWS)
-
-
 def write_part(table: pa.Table, path: Path) -> None:
     """Write a table that will be read just once more, at a third of the cost: the master has other things to do."""
     encoded = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]

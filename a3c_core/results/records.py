@@ -1,7 +1,7 @@
 """One record per episode and one per update, and the columnar files they go to, part by part while a run goes on."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from a3c_core.results.files import write_whole
 from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.results.record_files import concatenate, from_rows, write, write_part, write_stream
+from a3c_core.results.record_files import concatenate, from_rows, write_part, write_stream
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -65,8 +65,8 @@ UpdateRow = tuple[int, int, int, int, int, int, float, float, float, float, Stat
 _TYPES: dict[str, pa.DataType] = {
     "run": pa.dictionary(pa.int32(), pa.string()),
     "status": pa.dictionary(pa.int32(), pa.string()),
-    **dict.fromkeys(("worker", "workers_alive"), pa.int16()),
-    **dict.fromkeys(("episode", "worker_episode", "score", "steps", "staleness", "queue_length"), pa.int32()),
+    **dict.fromkeys(("worker", "workers_alive", "episode", "worker_episode"), pa.int32()),
+    **dict.fromkeys(("score", "steps", "staleness", "queue_length"), pa.int32()),
     **dict.fromkeys(("version_pulled", "version_applied"), pa.int64()),
     "truncated": pa.bool_(),
     **dict.fromkeys(("started_s", "finished_s", "applied_s", "wall_s", "queue_wait_s", "master_busy_s"), pa.float64()),
@@ -163,28 +163,23 @@ class RecordWriter:
     def parts_on_disk(self) -> int:
         return self._parts_on_disk
 
-    def table(self) -> pa.Table:
-        """Return all records so far."""
+    def finish(self) -> None:
+        """Merge the parts into the one file, whose bytes do not depend on where they were cut; never holding all."""
         self.flush()
         if self._directory is None:
-            return concatenate(self._parts, self._schema)
-        records = read_records(self._directory, self._table)
-        self._refuse_a_loss(len(records))
-        return records
-
-    def finish(self) -> pa.Table:
-        """Merge the parts into the one file, whose bytes do not depend on where they were cut; return all."""
-        table = self.table()
-        if self._directory is not None:
-            self._put_in_place(self._directory, partial(write, table))
-        return table
-
-    def merge(self) -> None:
-        """Do the same without ever holding all of them: there may be many more updates than episodes."""
-        assert self._directory is not None
-        self.flush()
+            return
         parts = (part for _, part in _sound_parts(self._directory, self._table))
-        self._put_in_place(self._directory, lambda path: self._refuse_a_loss(write_stream(parts, self._schema, path)))
+        write_whole(
+            self._directory / self._table.file,
+            lambda path: self._refuse_a_loss(write_stream(parts, self._schema, path)),
+        )
+        shutil.rmtree(self._directory / self._table.parts, ignore_errors=True)
+
+    def columns(self, *names: str) -> pa.Table:
+        """Return these columns of all records that were finished."""
+        if self._directory is None:
+            return concatenate([part.select(names) for part in self._parts], pa.schema(map(self._schema.field, names)))
+        return pq.read_table(self._directory / self._table.file, columns=list(names))
 
     def _keep(self, directory: Path, count: int) -> None:
         """Let the first parts hold the first `count` records; each at any time its old self, or its beginning."""
@@ -204,10 +199,6 @@ class RecordWriter:
         path = self._part_path(directory, self._parts_on_disk)
         write_whole(path, partial(write_part, part))
         self._parts_on_disk += 1
-
-    def _put_in_place(self, directory: Path, write: Callable[[Path], None]) -> None:
-        write_whole(directory / self._table.file, write)
-        shutil.rmtree(directory / self._table.parts, ignore_errors=True)
 
     def _refuse_a_gap(self) -> None:
         """Raise RecordsLost if the last part is gone, as when somebody removed the directory."""
@@ -241,22 +232,29 @@ def sound_records(directory: Path) -> pa.Table:
 
 
 def _sound_parts(directory: Path, table: RecordTable) -> Iterator[tuple[Path, pa.Table]]:
-    whole = next(_in_order([directory / table.file], table), None)
-    return _in_order(_part_paths(directory, table), table) if whole is None else iter([whole])
+    whole = directory / table.file
+    return _in_order([whole] if _is_sound(whole, table) else _part_paths(directory, table), table)
+
+
+def _is_sound(path: Path, table: RecordTable) -> bool:
+    try:
+        return sum(len(part) for _, part in _in_order([path], table)) == pq.read_metadata(path).num_rows
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def _in_order(paths: list[Path], table: RecordTable) -> Iterator[tuple[Path, pa.Table]]:
-    """Yield the files and their records, up to the first that can't be read or does not go on where the last ended."""
+    """Yield the files and their records, a row group at a time, up to the first that can't be read or is not next."""
     count = 0
     for path in paths:
         try:
-            part = _read(path, table)
+            for part in _groups(path, table):
+                if not np.array_equal(part[table.number].to_numpy(), np.arange(count, count + len(part))):
+                    return
+                count += len(part)
+                yield path, part
         except (pa.ArrowException, OSError):
             return
-        if not np.array_equal(part[table.number].to_numpy(), np.arange(count, count + len(part))):
-            return
-        count += len(part)
-        yield path, part
 
 
 def _part_paths(directory: Path, table: RecordTable) -> list[Path]:
@@ -269,7 +267,16 @@ def schema_of(score: pa.DataType) -> pa.Schema:
 
 
 def _read(path: Path, table: RecordTable) -> pa.Table:
-    schema = table.schema
-    if table is EPISODE_TABLE:
-        schema = schema_of(pq.read_schema(path).field("score").type)
-    return pq.read_table(path, schema=schema)
+    return pq.read_table(path, schema=_schema_in(pq.read_schema(path), table))
+
+
+def _groups(path: Path, table: RecordTable) -> Iterator[pa.Table]:
+    with pq.ParquetFile(path) as file:
+        schema = _schema_in(file.schema_arrow, table)
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group).select(schema.names).cast(schema)
+
+
+def _schema_in(found: pa.Schema, table: RecordTable) -> pa.Schema:
+    """Return the schema to read a file by: some games' scores are not whole."""
+    return schema_of(found.field("score").type) if table is EPISODE_TABLE else table.schema

@@ -1,7 +1,6 @@
 """The summary of a run: a few numbers from its records and totals."""
 
-from collections import Counter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from a3c_core.machine.cores import is_oversubscribed
 from a3c_core.virtual.costs import CostProfile
 
 Outcome = Literal["finished", "overloaded", "interrupted"]
+SUMMED_UP = ("score", "steps", "workers_alive", "queue_wait_s")  # columns of the records
 
 
 class RunSummary(NamedTuple):
@@ -63,7 +63,10 @@ def summarise(
     config: RunConfig,
     time_split: dict[str, float],
 ) -> RunSummary:
-    """Return the summary of a run's records and totals; `time_split` is where the workers' real time went."""
+    """Return the summary of a run's totals and records, of which the columns SUMMED_UP are enough.
+
+    `time_split` is where the workers' real time went.
+    """
     scores, steps = (records[name].to_numpy() for name in ("score", "steps"))
     tenth = max(1, len(scores) // 10)
     elapsed_s = clock_s or float("inf")
@@ -82,7 +85,10 @@ def summarise(
         master_utilisation=totals.master_busy_s / elapsed_s,
         queue_peak=totals.queue_peak,
         queue_wait_mean_s=_mean(records["queue_wait_s"].to_numpy()),
-        **staleness_statistics(totals.staleness),
+        staleness_mean=totals.staleness.mean(),
+        staleness_p50=totals.staleness.percentile(50),
+        staleness_p95=totals.staleness.percentile(95),
+        staleness_max=totals.staleness.largest,
         gradients_sent=totals.sent,
         gradients_applied=totals.applied,
         gradients_dropped=totals.dropped,
@@ -98,21 +104,6 @@ def summarise(
         saturation_workers_first_tenth=profile.saturation_workers(_mean(steps[:tenth])),
         saturation_workers_last_tenth=profile.saturation_workers(_mean(steps[-tenth:])),
     )
-
-
-def staleness_statistics(histogram: Counter[int]) -> dict[str, Any]:
-    """Return mean, median, 95th percentile and maximum of {staleness: gradients}."""
-    if not histogram:
-        return {f"staleness_{name}": 0 for name in ("mean", "p50", "p95", "max")}
-    values = np.array(sorted(histogram))
-    counts = np.array([histogram[value] for value in values])
-    up_to = counts.cumsum() / counts.sum()
-    return {
-        "staleness_mean": float((values * counts).sum() / counts.sum()),
-        "staleness_p50": float(values[np.searchsorted(up_to, 0.50)]),
-        "staleness_p95": float(values[np.searchsorted(up_to, 0.95)]),
-        "staleness_max": int(values[-1]),
-    }
 
 
 def _mean(values: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from a3c_core.results.files import remove_directory, write_json
 from a3c_core.results.layout import CHECKPOINTS, SUMMARY
 from a3c_core.results.records import UPDATE_TABLE, EpisodeRecord, RecordWriter
 from a3c_core.results.settings import differences
-from a3c_core.results.summary import Outcome, RunSummary, summarise
+from a3c_core.results.summary import SUMMED_UP, Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
 from a3c_core.virtual.compiled.block import RecordBlock
@@ -179,9 +179,9 @@ class Run:
             raise checkpoints.CheckpointError(problem) from error
 
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
-        records = self._writer.finish()
-        if self._updates is not None:
-            self._updates.merge()
+        for writer in filter(None, (self._writer, self._updates)):
+            writer.finish()
+        records = self._writer.columns(*SUMMED_UP)
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals

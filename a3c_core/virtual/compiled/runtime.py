@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from a3c_core.config import RunConfig
@@ -118,7 +117,7 @@ class CompiledSimulation:
         for name in _TOTALS:
             setattr(totals, name, numbers[name].item())
         updates = self._state.updates[: numbers["updates"]]
-        totals.staleness.update(_counted(updates["staleness"][updates["status"] == APPLIED]))
+        totals.staleness.add_all(updates["staleness"][updates["status"] == APPLIED])
         self.log.episodes = int(numbers["episodes"])
         rows = self._state.records[: numbers["records"]]
         numbers["records"] = numbers["updates"] = 0
@@ -132,11 +131,6 @@ class CompiledSimulation:
         enough = _LOOK_ENV_STEPS * events // max(env_steps, 1)
         most = min(2 * self.steps_between_looks, _MOST_EVENTS)
         self.steps_between_looks = min(max(enough, _FEWEST_EVENTS), most)
-
-
-def _counted(values: np.ndarray) -> dict[int, int]:
-    distinct, counts = np.unique(values, return_counts=True)
-    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
 def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner, engine: CompiledEngine) -> State:
