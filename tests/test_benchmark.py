@@ -14,7 +14,14 @@ def test_env_benchmark_prints_a_table_and_writes_its_numbers(tmp_path, capsys):
     table = capsys.readouterr().out
     content = json.loads(path.read_text())
     rows = {row["name"]: row for row in content["rows"]}
-    assert list(rows) == ["compiled loop", "Python class", "Gymnasium, report", "Gymnasium, frames", "PLE"]
+    assert list(rows) == [
+        "compiled loop",
+        "Python class",
+        "Gymnasium, report",
+        "Gymnasium, vector",
+        "Gymnasium, frames",
+        "PLE",
+    ]
     assert all(name in table for name in rows)
     ple = rows.pop("PLE")
     assert ple["per_second"] or "absent" in ple["note"]

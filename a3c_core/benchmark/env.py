@@ -9,12 +9,14 @@ import numpy as np
 from a3c_core.benchmark.measure import Results, Row, per_second
 from a3c_core.games import flappy
 from a3c_core.games.flappy_env import FlappyBirdEnv
+from a3c_core.games.flappy_vector import FlappyBirdVectorEnv
 from a3c_core.games.ple import LegacyRandom, import_ple, make_game
 from a3c_core.machine.jit import exact
 from a3c_core.streams import next_word, stream_words
 
 SEED = 24
 ACTIONS: list[int] = np.random.RandomState(SEED).randint(0, 2, 1000).tolist()  # env steps between looks at the clock
+VECTOR = 2048  # games
 
 
 def measure_env(seconds: float) -> Results:
@@ -23,6 +25,7 @@ def measure_env(seconds: float) -> Results:
         Row("compiled loop", per_second(_compiled_loop(), 1_000_000, seconds), "random policy, observation written"),
         Row("Python class", per_second(_python_class(), len(ACTIONS), seconds), "act and game_state"),
         Row("Gymnasium, report", per_second(_gymnasium("report"), len(ACTIONS), seconds), "step, float32 [8]"),
+        Row("Gymnasium, vector", per_second(_vector(), VECTOR, seconds), f"{VECTOR:,} games in one call, float32 [8]"),
         Row("Gymnasium, frames", per_second(_gymnasium("frames"), len(ACTIONS), seconds), "step, uint8 [84, 84, 4]"),
         _measure_ple(seconds),
     ]
@@ -68,6 +71,13 @@ def _gymnasium(observation: str) -> Callable[[int], object]:
         return terminated or truncated
 
     return _loop(act, env.reset)
+
+
+def _vector() -> Callable[[int], object]:
+    env = FlappyBirdVectorEnv(VECTOR)
+    env.reset(seed=SEED)
+    actions = np.random.RandomState(SEED).randint(0, 2, VECTOR)
+    return lambda _: env.step(actions)
 
 
 def _measure_ple(seconds: float) -> Row:

@@ -7,6 +7,7 @@ Gymnasium's.
 import gymnasium
 
 from a3c_core.games.base import FLAPPY_BIRD, PLE_GAMES, EnvironmentConfig, Game, Score
+from a3c_core.games.options import MAX_EPISODE_STEPS
 from a3c_core.registry import Registry, is_reference
 
 GAMES = Registry(
@@ -18,7 +19,12 @@ GAMES = Registry(
     otherwise="a3c_core.games.gymnasium_game:GymnasiumGame",
 )
 
-gymnasium.register(id=FLAPPY_BIRD, entry_point="a3c_core.games.flappy_env:FlappyBirdEnv")
+gymnasium.register(
+    id=FLAPPY_BIRD,
+    entry_point="a3c_core.games.flappy_env:FlappyBirdEnv",
+    vector_entry_point="a3c_core.games.flappy_vector:FlappyBirdVectorEnv",
+    max_episode_steps=MAX_EPISODE_STEPS,
+)
 for _game in PLE_GAMES:
     gymnasium.register(id=f"ple/{_game}-v0", entry_point="a3c_core.games.ple:PleEnv", kwargs={"game": _game})
 
