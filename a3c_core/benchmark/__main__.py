@@ -16,6 +16,7 @@ examples:
   python -m a3c_core.benchmark engine                   # play, gradient and update of every engine, in a minute
   python -m a3c_core.benchmark engine --seconds 20      # so long that the report's engine, too, plays 5,000 steps
   python -m a3c_core.benchmark runtime                  # whole runs with real workers, in some minutes
+  python -m a3c_core.benchmark peers                    # what people would use instead, on the same game
   python -m a3c_core.benchmark frames                   # the convolutional network, by agents per worker
 
 Each row is measured in the same run, so its last ratio holds on other machines better than its absolute rate does.
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "env": "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed",
     "engine": "steps per second: play, gradient, both, and all with Adam's update, for each engine",
     "runtime": "steps per second of whole runs: runtimes, transports, engines; memory and start-up",
+    "peers": "steps per second of learning: ours, and Stable-Baselines3 and JAX if they are installed",
     "frames": "steps per second from frames: acting and learning, by agents per worker and by workers",
 }
 
@@ -65,6 +67,10 @@ def _measurement(name: str) -> "Callable[[float], Results]":
         from a3c_core.benchmark.runtime import measure_runtime
 
         return measure_runtime
+    if name == "peers":
+        from a3c_core.benchmark.peers import measure_peers
+
+        return measure_peers
     if name == "frames":
         from a3c_core.benchmark.frames import measure_frames
 
