@@ -30,9 +30,9 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
                 "wait_s": one_of(0.0, 0.0, 0.002),
             },
             "learner": {
-                "t_max": one_of(1, 6, 20) if in_pieces else one_of(None, 10),
+                "t_max": (t_max := one_of(1, 6, 20) if in_pieces else one_of(None, 10)),
                 "update_every": "t_max" if in_pieces else "episode",
-                "standardise": not in_pieces,
+                "standardise": t_max is None,
                 "value_loss": one_of("huber", "squared"),
                 "entropy_coefficient": one_of(0.0, 0.01),
                 "optimizer": one_of("adam", "rmsprop", "sgd"),

@@ -31,8 +31,8 @@ class A3CSettings(LearnerSettings):
     def _consistent(self) -> "A3CSettings":
         if self.update_every == "t_max" and self.t_max is None:
             raise ValueError("update_every: t_max needs a t_max, the number of env steps between updates")
-        if self.update_every == "t_max" and self.standardise:
-            raise ValueError("standardise works on whole episodes: set it to false with update_every: t_max")
+        if self.t_max is not None and self.standardise:
+            raise ValueError("standardise works on returns to the episode's end: set it to false with a t_max")
         return self
 
 
@@ -67,6 +67,7 @@ class A3C:
             trajectory.rewards,
             trajectory.values,
             trajectory.bootstrap_value,
+            trajectory.terminated,
             settings.gamma,
             settings.t_max or 0,
             settings.standardise,

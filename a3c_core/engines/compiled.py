@@ -99,7 +99,7 @@ class CompiledEngine(OneAfterAnother):
         times = [time.perf_counter()]
         steps, died = kernels.play(*played)
         times.append(time.perf_counter())
-        loss, entropy = kernels.differentiate(steps, settings, buffers, gradient)
+        loss, entropy = kernels.differentiate(steps, died, settings, buffers, gradient)
         times.append(time.perf_counter())
         self._sampled_s += np.diff(times)
         self.play_share = float(self._sampled_s[0] / self._sampled_s.sum())
@@ -133,7 +133,7 @@ class CompiledEngine(OneAfterAnother):
         buffers.rewards[:steps] = trajectory.rewards
         kernels.evaluate(parameters, steps, buffers)
         buffers.values[steps] = trajectory.bootstrap_value
-        loss, entropy = kernels.differentiate(steps, self.settings, buffers, gradient)
+        loss, entropy = kernels.differentiate(steps, trajectory.terminated, self.settings, buffers, gradient)
         return gradient, loss, entropy
 
     def _steps_left(self, environment: CompiledFlappy) -> int:

@@ -79,7 +79,7 @@ def new_buffers(steps: int) -> Buffers:
 def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
     """Play and differentiate into `gradient` [P]; return (steps, died, summed reward, summed loss, mean entropy)."""
     steps, died = play(parameters, games, stream, steps_left, settings, buffers)
-    loss, entropy = differentiate(steps, settings, buffers, gradient)
+    loss, entropy = differentiate(steps, died, settings, buffers, gradient)
     reward = 0.0
     for t in range(steps):
         reward += buffers.rewards[t]
@@ -117,12 +117,13 @@ def evaluate(parameters, steps, buffers):
 
 
 @fast
-def differentiate(steps, settings, buffers, gradient):
+def differentiate(steps, died, settings, buffers, gradient):
     """Write the gradient [P] of what the buffers hold; return (summed loss, mean entropy)."""
     returns = learning_targets(
         buffers.rewards[:steps],
         buffers.values[:steps],
         buffers.values[steps],
+        died,
         settings.gamma,
         settings.t_max,
         settings.standardise,
