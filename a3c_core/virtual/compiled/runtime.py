@@ -172,6 +172,6 @@ def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, st
         jitter_variance=profile.jitter_variance,
         update_rule=optimizer.rule,
         learning_rate=optimizer.initial_rate,
-        anneal_over=float(optimizer.anneal_over),
+        anneal=optimizer.anneal,
         clip_norm=optimizer.clip_norm,
     )

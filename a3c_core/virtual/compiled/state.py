@@ -88,7 +88,7 @@ class Given(NamedTuple):
     jitter_variance: float
     update_rule: int
     learning_rate: float
-    anneal_over: float
+    anneal: bool
     clip_norm: float
 
 
