@@ -25,7 +25,9 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
             "slowdown": one_of(None, 0.5),
             "environment": {
                 "reward": one_of("ple", "alive"),
-                "seeding": one_of("episode", "ple"),
+                "seeding": one_of("episode", "ple", "recreated"),
+                "actions": one_of("own", "shared"),
+                "observation": one_of("report", "pixels"),
                 "max_episode_steps": one_of(40, 55, 20_000),
                 "wait_s": one_of(0.0, 0.0, 0.002),
             },
@@ -33,6 +35,7 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
                 "t_max": (t_max := one_of(1, 6, 20) if in_pieces else one_of(None, 10)),
                 "update_every": "t_max" if in_pieces else "episode",
                 "standardise": t_max is None,
+                "discounts": one_of("exact", "stretched") if t_max is None else "exact",
                 "value_loss": one_of("huber", "squared"),
                 "entropy_coefficient": one_of(0.0, 0.01),
                 "optimizer": one_of("adam", "rmsprop", "sgd"),

@@ -66,8 +66,8 @@ def test_returns_that_are_all_alike_become_zero(steps):
 
 def test_targets_are_standardised_only_if_asked():
     arguments = REWARDS, VALUES, 0.0, True, 0.5, 0
-    assert learning_targets(*arguments, False).tolist() == found()
-    assert learning_targets(*arguments, True).std() == pytest.approx(1, abs=1e-6)
+    assert learning_targets(*arguments, False, False).tolist() == found()
+    assert learning_targets(*arguments, True, False).std() == pytest.approx(1, abs=1e-6)
 
 
 # An episode that was cut off
@@ -88,7 +88,7 @@ def test_a_cut_changes_no_target_if_the_critic_knows_the_true_return(cut_at, sta
     expected = (returns[:cut_at] - mean) / deviation
     known = (returns[cut_at] - mean) / deviation  # of the state after the cut
     values = expected.astype(np.float32)
-    found = learning_targets(rewards[:cut_at], values, known, False, 0.99, 0, standardise)
+    found = learning_targets(rewards[:cut_at], values, known, False, 0.99, 0, standardise, False)
     np.testing.assert_allclose(found, expected, atol=2e-5 * max(1.0, abs(expected).max()))
 
 
@@ -107,7 +107,7 @@ def test_twin_agrees_on_the_returns_of_a_cut_episode(value, steps, gamma):
 @pytest.mark.parametrize("rewards", [[0.0], [1.0], [0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 2, -5], [1.0] * 20_000])
 def test_targets_of_a_cut_episode_are_finite(rewards, gamma, value):
     rewards = np.array(rewards, np.float32)
-    found = learning_targets(rewards, rewards, value, False, gamma, 0, True)
+    found = learning_targets(rewards, rewards, value, False, gamma, 0, True, False)
     assert np.isfinite(found).all()
     if gamma == 0.99 and len(set(rewards.tolist())) == 1:  # as good as ever: nothing to tell one step from another
         assert abs(found).max() < 0.1

@@ -1,7 +1,7 @@
 """Returns of a trajectory: to its end, as in the report, or n-step with bootstrap (Mnih et al. 2016).
 
-Two departures from the report's published code, which are mistakes there: it stretches the discount's exponents by
-n/(n-1) (`logspace(0, n, num=n)`), and it lets the policy's gradient flow through the advantage's value.
+The report's published code takes the discount's exponents from `logspace(0, n, num=n)`, which stretches them by
+n/(n-1): that is a discount of its own for every length, and here a setting.
 """
 
 import numpy as np
@@ -103,8 +103,14 @@ def _moments(returns, weights):
 
 
 @exact
-def learning_targets(rewards, values, bootstrap_value, terminated, gamma, t_max, standardise):
-    """Return float32 [T]: what the critic should predict and the advantage is measured from."""
+def learning_targets(rewards, values, bootstrap_value, terminated, gamma, t_max, standardise, stretched):
+    """Return float32 [T]: what the critic should predict and the advantage is measured from.
+
+    `stretched`: discount as the report's published code does, with exponents from 0 to T instead of to T - 1.
+    """
+    gamma = np.float64(np.float32(gamma))
+    if stretched and rewards.size > 1:
+        gamma = gamma ** (rewards.size / (rewards.size - 1.0))
     if standardise and not terminated:
         return standardised(cut_returns(rewards, bootstrap_value, gamma))
     returns = discounted_returns(rewards, values, bootstrap_value, gamma, t_max)
