@@ -60,7 +60,7 @@ class Buffers(NamedTuple):
 
 
 def new_buffers(steps: int) -> Buffers:
-    """Return working memory for rollouts of up to `steps` steps; what no rollout has needed yet takes no real memory."""
+    """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
     return Buffers(
         observations=np.zeros((steps + 1, _INPUTS), np.float32),
         hidden=np.zeros((steps + 1, UNITS), np.float32),
