@@ -75,7 +75,7 @@ def environment_of(checkpoint: Checkpoint, max_steps: int | None = None) -> Envi
         raise CheckpointError(f"{checkpoint.path}: its environment must be a mapping, not {shown(saved)}")
     limit = {} if max_steps is None else {"max_episode_steps": max_steps}
     try:
-        return EnvironmentConfig.model_validate({**saved, "seeding": "episode", **limit})
+        return EnvironmentConfig.model_validate({**saved, "seeding": "episode", "actions": "own", **limit})
     except ValidationError as error:
         first = error.errors()[0]
         reason = f"environment.{'.'.join(map(str, first['loc']))}: {in_words(first)}"

@@ -25,6 +25,14 @@ def stream_words(seed: int, *key: int) -> NDArray[np.uint64]:
     return words
 
 
+def shared_actions(seed: int) -> NDArray[np.uint64]:
+    """Return uint64 [4], the seed of the one stream that all workers begin alike: that of forked processes.
+
+    The published code draws actions from NumPy's global generator, and forks its workers, which inherit its state.
+    """
+    return stream_words(seed)[1]
+
+
 @exact
 def write_words(entropy, words):
     """Write into `words` (uint64 [2, 4]) what NumPy's SeedSequence makes of `entropy` (uint32 [4 or more]).

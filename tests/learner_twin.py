@@ -45,12 +45,34 @@ def returns(rewards, values, bootstrap_value, gamma, t_max):
     return result
 
 
+def raw_bootstrap(rewards, value, gamma):
+    """Return the return that stands `value` deviations from the mean of the returns that go on with it."""
+    sums = returns(rewards, None, 0.0, gamma, None)
+    weights = gamma ** np.arange(len(rewards), 0, -1)
+    ahead = 1 - weights.mean()
+    if np.isclose(ahead, 0):
+        return 0.0
+    square, covariance = value**2, np.mean((sums - sums.mean()) * (weights - weights.mean()))
+    quadratic = (
+        ahead**2 - square * weights.var(),
+        -2 * (ahead * sums.mean() + square * covariance),
+        sums.mean() ** 2 - square * sums.var(),
+    )
+    middle = sums.mean() / ahead
+    real = [root.real for root in np.roots(quadratic) if abs(root.imag) < 1e-9]
+    fitting = [root for root in real if np.sign(root - middle) == np.sign(value)]
+    return min(fitting, key=lambda root: abs(root - middle), default=middle)
+
+
 def targets(trajectory, learner):
     """Return [T]: what the critic should have said."""
+    rewards, bootstrap_value = trajectory.rewards.astype(np.float64), trajectory.bootstrap_value
+    if learner.standardise and not trajectory.terminated:
+        bootstrap_value = raw_bootstrap(rewards, bootstrap_value, learner.gamma)
     result = returns(
-        trajectory.rewards.astype(np.float64),
+        rewards,
         trajectory.values.astype(np.float64),
-        trajectory.bootstrap_value,
+        bootstrap_value,
         learner.gamma,
         learner.t_max,
     )

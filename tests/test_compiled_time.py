@@ -14,6 +14,7 @@ from a3c_core.virtual.compiled.runtime import CompiledSimulation
 from a3c_core.virtual.compiled.state import with_room_for_twice
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
+from tests.published_code import PUBLISHED
 from tests.random_settings import random_config, random_profile
 
 REPORT = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
@@ -27,6 +28,8 @@ DIRECTED = {
         "exchange": {"pull": "after_apply"},
         "learner": {"t_max": 7, "update_every": "t_max", "standardise": False},
     },
+    "the published code": {"workers": "10", "episodes": 1500, **PUBLISHED},
+    "the published code, workers come and go": {"workers": "auto", "episodes": 900, "schedule": AUTO, **PUBLISHED},
 }
 
 

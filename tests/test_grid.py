@@ -128,6 +128,7 @@ sedes: 3
             "observation: frames need each other",
         ),
         ("base: {learner: {update_every: t_max}}", "needs a t_max"),
+        ("base: {learner: {t_max: 5}}", "set it to false with a t_max"),
         ("base: {environment: {id: Pong}}", "compiled can't run this"),
         ("base: 4", "must be a mapping"),
         ("cases: {a b: {}}", "a case's name"),

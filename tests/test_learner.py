@@ -15,7 +15,6 @@ RETURNS = {
     "standardised": {"standardise": True},
     "full": {"standardise": False},
     "n-step": {"standardise": False, "t_max": 20},
-    "n-step, standardised": {"standardise": True, "t_max": 7},
 }
 TOLERANCE = 1e-4  # of the gradient's length: sums of up to 20,000 float32 numbers in different orders
 

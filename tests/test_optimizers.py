@@ -61,12 +61,12 @@ def test_sgd_is_plain(parameters):
     assert optimizer.slots.shape == (0, SIZE)
 
 
-def test_annealing_falls_linearly_to_zero_and_stays_there():
+def test_annealing_falls_linearly_to_zero_over_the_run():
     parameters, one = np.zeros(1, np.float32), np.ones(1, np.float32)
-    optimizer = Optimizer(1, "sgd", learning_rate=0.5, anneal_over=4)
-    assert [optimizer.apply(parameters, one).learning_rate for _ in range(6)] == [0.5, 0.375, 0.25, 0.125, 0, 0]
-    assert parameters[0] == -1.25
-    assert optimizer.learning_rate == 0
+    optimizer = Optimizer(1, "sgd", learning_rate=0.5, anneal=True)
+    rates = [optimizer.apply(parameters, one, progress).learning_rate for progress in (0, 0, 0.25, 0.5, 0.75, 1, 1.1)]
+    assert rates == [0.5, 0.5, 0.375, 0.25, 0.125, 0, 0]
+    assert parameters[0] == -1.75
 
 
 @pytest.mark.parametrize(("clip_norm", "expected"), [(None, [-3, -4]), (10.0, [-3, -4]), (2.5, [-1.5, -2])])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from a3c_core.algorithms.returns import discounted_returns, learning_targets, standardised
+from a3c_core.algorithms.returns import cut_returns, discounted_returns, learning_targets, standardised
 from tests import learner_twin
 
 REWARDS = np.array([1, 0, 0, 2, -5], np.float32)
@@ -65,6 +65,49 @@ def test_returns_that_are_all_alike_become_zero(steps):
 
 
 def test_targets_are_standardised_only_if_asked():
-    arguments = REWARDS, VALUES, 0.0, 0.5, 0
-    assert learning_targets(*arguments, False).tolist() == found()
-    assert learning_targets(*arguments, True).std() == pytest.approx(1, abs=1e-6)
+    arguments = REWARDS, VALUES, 0.0, True, 0.5, 0
+    assert learning_targets(*arguments, False, False).tolist() == found()
+    assert learning_targets(*arguments, True, False).std() == pytest.approx(1, abs=1e-6)
+
+
+# An episode that was cut off
+
+
+def long_flight(steps=3_000, seed=0):
+    """Return (rewards [steps], their true returns [steps]) of an episode that ends in death."""
+    rewards = (np.random.default_rng(seed).random(steps) < 0.03).astype(np.float32)
+    rewards[-1] = -5
+    return rewards, learner_twin.returns(np.float64(rewards), None, 0.0, 0.99, None)
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("cut_at", [40, 200, 1_000, 2_900, 2_999])
+def test_a_cut_changes_no_target_if_the_critic_knows_the_true_return(cut_at, standardise):
+    rewards, returns = long_flight()
+    mean, deviation = (returns[:cut_at].mean(), returns[:cut_at].std()) if standardise else (0.0, 1.0)
+    expected = (returns[:cut_at] - mean) / deviation
+    known = (returns[cut_at] - mean) / deviation  # of the state after the cut
+    values = expected.astype(np.float32)
+    found = learning_targets(rewards[:cut_at], values, known, False, 0.99, 0, standardise, False)
+    np.testing.assert_allclose(found, expected, atol=2e-5 * max(1.0, abs(expected).max()))
+
+
+@pytest.mark.parametrize("value", [-3.0, -0.4, 0.0, 0.4, 3.0])
+@pytest.mark.parametrize("steps", [2, 7, 60, 1_000])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.99])
+def test_twin_agrees_on_the_returns_of_a_cut_episode(value, steps, gamma):
+    rewards = np.random.default_rng(steps).normal(size=steps).astype(np.float32)
+    bootstrap = learner_twin.raw_bootstrap(np.float64(rewards), value, np.float64(np.float32(gamma)))
+    expected = learner_twin.returns(np.float64(rewards), None, bootstrap, np.float64(np.float32(gamma)), None)
+    np.testing.assert_allclose(cut_returns(rewards, value, gamma), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e3, 1e30, 1e200, np.inf, np.nan])
+@pytest.mark.parametrize("gamma", [0.0, 0.99, 0.999999, 1.0])
+@pytest.mark.parametrize("rewards", [[0.0], [1.0], [0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 2, -5], [1.0] * 20_000])
+def test_targets_of_a_cut_episode_are_finite(rewards, gamma, value):
+    rewards = np.array(rewards, np.float32)
+    found = learning_targets(rewards, rewards, value, False, gamma, 0, True, False)
+    assert np.isfinite(found).all()
+    if gamma == 0.99 and len(set(rewards.tolist())) == 1:  # as good as ever: nothing to tell one step from another
+        assert abs(found).max() < 0.1

@@ -9,6 +9,7 @@ import pytest
 
 from a3c_core import train as train_module
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
+from a3c_core.learners.gradients import GradientLearner
 from a3c_core.results import record_files
 from a3c_core.results.records import UPDATE_TABLE, RecordsLost, RecordWriter, UpdateRecord, read_records
 from a3c_core.results.whole import flaw, setback
@@ -30,6 +31,12 @@ KINDS = {
     "threads": RunConfig(workers="3", episodes=300, learner=IN_PIECES, runtime="threads", exchange=DROPPING),
     "hogwild": RunConfig(workers="2", episodes=300, learner=IN_PIECES, runtime="processes", topology="hogwild"),
 }
+
+
+@pytest.fixture
+def twin_time(monkeypatch):
+    """Let virtual time run in readable Python."""
+    monkeypatch.setattr(train_module, "why_not_compiled_time", lambda config: "its twin is asked for")
 
 
 def updates_of(directory: Path):
@@ -236,3 +243,37 @@ def test_the_curve_of_staleness_is_that_of_all_updates(tmp_path):
         assert mean != pytest.approx(np.average(before[name], weights=np.diff(before["episodes"], prepend=0)))
     others = [name for name in curve if name not in ("staleness", "queue", "queue_wait_s")]
     assert curve[others].equals(before[others])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_annealed_rate_lasts_for_the_whole_run_however_many_updates_an_episode_takes(kind, tmp_path):
+    config = KINDS[kind]
+    learner = config.learner.model_copy(update={"anneal": True, "t_max": 5, "optimizer": "sgd"})
+    halfway = []
+
+    def remember(record):
+        if record.episode >= config.episodes // 2 and not halfway:
+            halfway.append(run.learner.parameters.copy())
+
+    run = Run(config.model_copy(update={"learner": learner}), tmp_path, remember)
+    summary = run.finish()
+    if summary.outcome == "finished":
+        assert summary.updates > 2 * config.episodes or config.exchange == DROPPING
+        assert not np.array_equal(run.learner.parameters, halfway[0])
+
+
+def test_the_annealed_rate_is_that_of_the_episodes_dealt_with(monkeypatch, twin_time):
+    told, receive = [], GradientLearner.receive
+
+    def remember(self, parcel, progress):
+        result = receive(self, parcel, progress)
+        told.append((run.runtime.log.episodes, progress, result.learning_rate))
+        return result
+
+    monkeypatch.setattr(GradientLearner, "receive", remember)
+    run = Run(RunConfig(workers="3", episodes=50, learner=IN_PIECES.model_copy(update={"anneal": True})), None)
+    run.finish()
+    assert len(told) > 100
+    for episodes, progress, rate in told:
+        assert progress == episodes / 50
+        assert rate == pytest.approx(1e-4 * (1 - episodes / 50))

@@ -21,6 +21,9 @@ class A3CSettings(LearnerSettings):
     t_max: int | None = Field(
         None, ge=1, le=1_000_000, description="n-step returns over chunks of t_max; null: to the episode's end"
     )
+    discounts: Literal["exact", "stretched"] = Field(
+        "exact", description="exponents 0, 1, 2, ...; stretched: each n/(n-1) times as large, in an episode of n steps"
+    )
     update_every: Literal["episode", "t_max"] = "episode"
     standardise: bool = Field(True, description="returns to mean 0 and deviation 1 within each episode")
     value_loss: Literal["huber", "squared"] = "huber"
@@ -31,8 +34,10 @@ class A3CSettings(LearnerSettings):
     def _consistent(self) -> "A3CSettings":
         if self.update_every == "t_max" and self.t_max is None:
             raise ValueError("update_every: t_max needs a t_max, the number of env steps between updates")
-        if self.update_every == "t_max" and self.standardise:
-            raise ValueError("standardise works on whole episodes: set it to false with update_every: t_max")
+        if self.t_max is not None and self.standardise:
+            raise ValueError("standardise works on returns to the episode's end: set it to false with a t_max")
+        if self.t_max is not None and self.discounts == "stretched":
+            raise ValueError("discounts: stretched go by the whole episode's length: leave out the t_max")
         return self
 
 
@@ -67,9 +72,11 @@ class A3C:
             trajectory.rewards,
             trajectory.values,
             trajectory.bootstrap_value,
+            trajectory.terminated,
             settings.gamma,
             settings.t_max or 0,
             settings.standardise,
+            settings.discounts == "stretched",
         )
 
     def losses(self, outputs: tuple[Any, ...], actions: Any, targets: Any) -> tuple[Any, Any]:

@@ -10,12 +10,12 @@ from a3c_core.algorithms.a3c import A3C, A3CSettings
 from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines import kernels
 from a3c_core.engines.base import OneAfterAnother, Rollout
-from a3c_core.games import flappy
+from a3c_core.games import flappy, published
 from a3c_core.games.base import FLAPPY_BIRD, EnvironmentConfig, Game
 from a3c_core.models.base import Model
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.streams import stream_words
+from a3c_core.streams import shared_actions, stream_words
 
 _SAMPLED = 64  # one in so many rollouts is measured
 
@@ -23,16 +23,18 @@ _SAMPLED = 64  # one in so many rollouts is measured
 class CompiledFlappy:
     """One worker's game, its action stream and how far the episode has come."""
 
-    def __init__(self, seeding: str = "episode"):
+    def __init__(self, seeding: str = "episode", actions: str = "own"):
         self.game = flappy.new_game()
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
-        self._own_streams = seeding == "episode"
-        if not self._own_streams:
-            flappy.seed_like_ple(self.game, flappy.PLE_SEED)
+        self._ways = seeding == "episode", actions == "own", published.RESETS[seeding]
+        if seeding != "episode":
+            published.seed_before_first(self.game, seeding)
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
-        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), self._own_streams)
+        if not self.stream.any():  # its first episode
+            self.stream[:] = shared_actions(seed)
+        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self._ways)
         self.episode_steps[0] = 0
 
     def get_state(self) -> NDArray[np.uint8]:
@@ -65,14 +67,14 @@ class CompiledEngine(OneAfterAnother):
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
         if type(algorithm) is not A3C:
             return "it computes the algorithm a3c only"
-        if game.config.id != FLAPPY_BIRD or game.config.observation != "report":
-            return f"it plays {FLAPPY_BIRD} with observation 'report' only"
+        if game.config.id != FLAPPY_BIRD or game.config.observation not in ("report", "pixels"):
+            return f"it plays {FLAPPY_BIRD} with observation 'report' or 'pixels' only"
         if model != DenseModel():
             return "it runs the model 'dense' with 8 inputs, 128 units and 2 actions only"
         return None
 
     def new_environment(self) -> CompiledFlappy:
-        return CompiledFlappy(self._environment.seeding)
+        return CompiledFlappy(self._environment.seeding, self._environment.actions)
 
     def rollout(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Rollout:
         gradient = np.empty_like(parameters)
@@ -99,7 +101,7 @@ class CompiledEngine(OneAfterAnother):
         times = [time.perf_counter()]
         steps, died = kernels.play(*played)
         times.append(time.perf_counter())
-        loss, entropy = kernels.differentiate(steps, settings, buffers, gradient)
+        loss, entropy = kernels.differentiate(steps, died, settings, buffers, gradient)
         times.append(time.perf_counter())
         self._sampled_s += np.diff(times)
         self.play_share = float(self._sampled_s[0] / self._sampled_s.sum())
@@ -133,7 +135,7 @@ class CompiledEngine(OneAfterAnother):
         buffers.rewards[:steps] = trajectory.rewards
         kernels.evaluate(parameters, steps, buffers)
         buffers.values[steps] = trajectory.bootstrap_value
-        loss, entropy = kernels.differentiate(steps, self.settings, buffers, gradient)
+        loss, entropy = kernels.differentiate(steps, trajectory.terminated, self.settings, buffers, gradient)
         return gradient, loss, entropy
 
     def _steps_left(self, environment: CompiledFlappy) -> int:
@@ -151,6 +153,8 @@ def _settings(environment: EnvironmentConfig, learner: A3CSettings) -> kernels.S
         gamma=np.float32(learner.gamma),
         t_max=learner.t_max or 0,
         standardise=learner.standardise,
+        stretched=learner.discounts == "stretched",
+        pixels=environment.observation == "pixels",
         huber=learner.value_loss == "huber",
         value_coefficient=np.float32(learner.value_coefficient),
         entropy_coefficient=np.float32(learner.entropy_coefficient),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.games.flappy import STATE_SIZE, step, write_observation
+from a3c_core.games.published import write_pixels
 from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
 
@@ -32,6 +33,8 @@ class Settings(NamedTuple):
     gamma: np.float32
     t_max: int  # chunk of the n-step returns; 0: to the episode's end
     standardise: bool
+    stretched: bool  # discounts by the trajectory's length, as published
+    pixels: bool  # observations are not scaled
     huber: bool
     value_coefficient: np.float32
     entropy_coefficient: np.float32
@@ -57,8 +60,8 @@ class Buffers(NamedTuple):
 
 
 def new_buffers(steps: int) -> Buffers:
-    """Return working memory for rollouts of up to `steps` steps."""
-    buffers = Buffers(
+    """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
+    return Buffers(
         observations=np.zeros((steps + 1, _INPUTS), np.float32),
         hidden=np.zeros((steps + 1, UNITS), np.float32),
         preferences=np.zeros(steps + 1, np.float32),
@@ -71,15 +74,13 @@ def new_buffers(steps: int) -> Buffers:
         biases=np.zeros(_HEADS, np.float32),
         heads_gradient=np.zeros((_HEADS, UNITS), np.float32),
     )
-    buffers.observations[:, STATE_SIZE] = 1
-    return buffers
 
 
 @fast
 def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
     """Play and differentiate into `gradient` [P]; return (steps, died, summed reward, summed loss, mean entropy)."""
     steps, died = play(parameters, games, stream, steps_left, settings, buffers)
-    loss, entropy = differentiate(steps, settings, buffers, gradient)
+    loss, entropy = differentiate(steps, died, settings, buffers, gradient)
     reward = 0.0
     for t in range(steps):
         reward += buffers.rewards[t]
@@ -92,7 +93,7 @@ def play(parameters, games, stream, steps_left, settings, buffers):
     game = games[0]
     hidden_weights = _unpack(parameters, buffers)
     for t in range(steps_left):
-        write_observation(game, buffers.observations[t])
+        _observe(game, settings.pixels, buffers.observations[t])
         _forward(hidden_weights, buffers, t)
         probability_0 = _ONE / (_ONE + np.exp(buffers.preferences[t]))
         flap = uniform(stream) >= probability_0
@@ -103,9 +104,17 @@ def play(parameters, games, stream, steps_left, settings, buffers):
         if died:
             buffers.values[t + 1] = _ZERO
             return t + 1, True
-    write_observation(game, buffers.observations[steps_left])
+    _observe(game, settings.pixels, buffers.observations[steps_left])
     _forward(hidden_weights, buffers, steps_left)
     return steps_left, False
+
+
+@fast
+def _observe(game, pixels, observation):
+    if pixels:
+        write_pixels(game, observation)
+    else:
+        write_observation(game, observation)
 
 
 @fast
@@ -117,15 +126,17 @@ def evaluate(parameters, steps, buffers):
 
 
 @fast
-def differentiate(steps, settings, buffers, gradient):
+def differentiate(steps, died, settings, buffers, gradient):
     """Write the gradient [P] of what the buffers hold; return (summed loss, mean entropy)."""
     returns = learning_targets(
         buffers.rewards[:steps],
         buffers.values[:steps],
         buffers.values[steps],
+        died,
         settings.gamma,
         settings.t_max,
         settings.standardise,
+        settings.stretched,
     )
     loss, entropy = _head_errors(returns, settings, buffers)
     _backward(steps, buffers, gradient)
@@ -173,6 +184,7 @@ def _forward(w, buffers, t):
     observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
     o4, o5, o6, o7 = observation[4], observation[5], observation[6], observation[7]
+    observation[STATE_SIZE] = _ONE
     logit_0 = logit_1 = value = _ZERO
     for j in range(UNITS):
         unit = w[8, j] + o0 * w[0, j] + o1 * w[1, j] + o2 * w[2, j] + o3 * w[3, j]
@@ -200,7 +212,10 @@ def _head_errors(returns, settings, buffers):
         entropy = -(p_1 * log_p_1 + (_ONE - p_1) * log_p_0)
         flapped = buffers.actions[t] == 1
         advantage = returns[t] - buffers.values[t]  # a constant for the policy: no gradient flows through it
-        error = advantage * (p_1 - (_ONE if flapped else _ZERO)) + c_entropy * p_1 * (log_p_1 + entropy)
+        surprise = p_1 - (_ONE if flapped else _ZERO)
+        if settings.pixels and flapped:  # they make policies so sure that 1 - p_1 is nothing but its rounding error
+            surprise = -_ONE / (_ONE + np.exp(preference))
+        error = advantage * surprise + c_entropy * p_1 * (log_p_1 + entropy)
         buffers.errors[t, 0] = -error  # two probabilities sum to one, so their logits' errors to zero
         buffers.errors[t, 1] = error
         if settings.huber and abs(advantage) > _ONE:

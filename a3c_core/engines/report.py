@@ -1,8 +1,7 @@
 """The `report` engine: the report's naive way, kept as the baseline of every speed claim.
 
-Eager TensorFlow, one Keras call for every single step, and one gradient tape over the whole episode. Only the
-report's two mistakes are mended (see `a3c_core.algorithms.returns`), so that its gradients can be compared with those
-of the other engines.
+Eager TensorFlow, one Keras call for every single step, and one gradient tape over the whole episode. What is computed
+goes by the settings, as in all engines, so that their gradients can be compared (see docs/departures.md).
 """
 
 import time

@@ -17,10 +17,17 @@ class EnvironmentConfig(Section):
     """The game."""
 
     id: str = Field(FLAPPY_BIRD, description="any Gymnasium environment with discrete actions; own ones: module:Id-v0")
-    observation: Literal["report", "raw", "frames"] = Field("report", description="of Flappy Bird and PLE's games")
+    observation: Literal["report", "pixels", "raw", "frames"] = Field(
+        "report", description="of Flappy Bird and PLE's games; pixels: as in the published code, not scaled"
+    )
     reward: Literal["ple", "alive"] = Field("ple", description="of Flappy Bird and PLE's games")
     max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
-    seeding: Literal["episode", "ple"] = Field("episode", description="own stream per episode, or PLE's shared one")
+    seeding: Literal["episode", "ple", "recreated"] = Field(
+        "episode", description="own stream per episode, or PLE's shared one; recreated: reset twice, as published"
+    )
+    actions: Literal["own", "shared"] = Field(
+        "own", description="own stream per episode, or one that every worker begins with and goes on with (published)"
+    )
     wait_s: float = Field(0.0, ge=0, le=3600, description="seconds that the game waits per env step, using no core")
 
 

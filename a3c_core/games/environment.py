@@ -6,12 +6,14 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.games.base import Score, Spaces
-from a3c_core.streams import stream_words
+from a3c_core.games.base import EnvironmentConfig, Score, Spaces
+from a3c_core.streams import shared_actions, stream_words
 
 
 class GymnasiumBased(Protocol):
     """What this environment needs of its game."""
+
+    config: EnvironmentConfig
 
     @property
     def spaces(self) -> Spaces: ...
@@ -39,7 +41,11 @@ class GymEnvironment:
         self.score: float = 0
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
-        words, self.stream[:] = stream_words(seed, worker, episode)
+        words, actions = stream_words(seed, worker, episode)
+        if self._game.config.actions == "own":
+            self.stream[:] = actions
+        elif not self.stream.any():  # its first episode
+            self.stream[:] = shared_actions(seed)
         self.observation = self._game.reset(self.env, words)
         self.score = 0
 

@@ -7,8 +7,7 @@ Two ways to seed:
 - *episode streams* (`seed_episode`), the default for training: every (run, worker, episode) has an independent stream
   and the bird starts at rest, so an episode depends on nothing that happened before it;
 - *PLE's stream* (`seed_like_ple`): one legacy `RandomState` for the life of the game. The bird then starts each
-  episode with the speed it died with, and workers that share a seed share their pipes, as all of the report's workers
-  did (seed 24).
+  episode with the speed it died with, and workers that share a seed share their pipes, as the report's did (24).
 """
 
 from typing import NamedTuple
@@ -103,14 +102,15 @@ def reset(game):
 
 
 @exact
-def begin_episode(game, stream, words, own_stream):
-    """Start an episode with the streams that `words` (uint64 [2, 4]) seed: the game's, unless that is PLE's, and the
-    actions', `stream` (uint64 [4])."""
+def begin_episode(game, stream, words, own_stream, own_actions, resets):
+    """Start an episode; `words` (uint64 [2, 4]) seed its own streams: the game's, and the actions' (uint64 [4])."""
     if own_stream:
         game.legacy = 0
         copy(words[0], game.stream)
-    copy(words[1], stream)
-    reset(game)
+    if own_actions:
+        copy(words[1], stream)
+    for _ in range(resets):
+        reset(game)
 
 
 @exact

@@ -7,14 +7,14 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.games import flappy, frames
+from a3c_core.games import flappy, frames, published
 from a3c_core.games.base import EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 from a3c_core.machine.jit import exact
 from a3c_core.streams import stream_words
 
-SEEDINGS = ("episode", "ple")
+SEEDINGS = tuple(published.RESETS)
 RENDER_MODES = ("rgb_array", "human")
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 30}
 _FLAPS: dict[Any, bool] = {0: False, 1: True}  # looking the usual actions up is the fastest check
@@ -25,6 +25,13 @@ _FLAPS: dict[Any, bool] = {0: False, 1: True}  # looking the usual actions up is
 def _advance_report(games, flap, latest):
     passed, died = flappy.step(games[0], flap)
     flappy.write_observation(games[0], latest)
+    return passed, bool(died), games[0].score
+
+
+@exact
+def _advance_pixels(games, flap, latest):
+    passed, died = flappy.step(games[0], flap)
+    published.write_pixels(games[0], latest)
     return passed, bool(died), games[0].score
 
 
@@ -45,6 +52,7 @@ def _advance_frames(games, flap, latest):
 # name: (space, what writes an episode's first observation, what plays a step and writes the next)
 OBSERVATIONS: dict[str, tuple[gymnasium.spaces.Box, Any, Any]] = {
     "report": (gymnasium.spaces.Box(-2.0, 2.0, (8,), np.float32), flappy.write_observation, _advance_report),
+    "pixels": (gymnasium.spaces.Box(-512.0, 512.0, (8,), np.float32), published.write_pixels, _advance_pixels),
     "raw": (gymnasium.spaces.Box(-512.0, 512.0, (8,), np.float64), flappy.write_state, _advance_raw),
     "frames": (gymnasium.spaces.Box(0, 255, (84, 84, frames.STACK), np.uint8), frames.fill_stack, _advance_frames),
 }
@@ -54,6 +62,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
     """Flappy Bird by PLE's exact rules. Actions: 0 does nothing, 1 flaps.
 
     observation: "report", float32 [8], gaps relative to the bird and all scaled to about [-1, 1];
+        "pixels", float32 [8], the same without scaling, as in the report's published code;
         "raw", float64 [8], PLE's game state as it is (see `flappy.write_state`);
         "frames", uint8 [84, 84, 4], the last four pictures in grey, oldest first.
     reward: "ple" pays +1 for a pipe and -5 for death; "alive" pays +1 for a step survived and -1000 for death.
@@ -64,7 +73,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
         episode 0), the next `reset()` that of episode 1, and so on; `reset(options={"words": words})` plays any stream,
         uint64 [4], as `streams.stream_words(seed, worker, episode)[0]` gives it. With "ple", `reset(seed=s)` does what
         building `PLE(FlappyBird(), rng=s)` and `reset_game()` do, and every further `reset()` continues that one
-        stream; without any seed it is PLE's own, 24.
+        stream; without any seed it is PLE's own, 24. "recreated" is the same with the published code's extra resets.
     render_mode: "rgb_array" makes `render()` return a picture, uint8 [512, 288, 3]; "human" opens a window.
 
     `info["score"]` counts the pipes passed in this episode, `info["steps"]` the steps.
@@ -106,9 +115,10 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
         elif self._seeding == "episode":
             self._seed_next_episode(seed)
         elif seed is not None or self._episodes == 0:
-            flappy.seed_like_ple(self._game, flappy.PLE_SEED if seed is None else seed)
+            published.seed_before_first(self._game, self._seeding, flappy.PLE_SEED if seed is None else seed)
         self._episodes += words is None
-        flappy.reset(self._game[0])
+        for _ in range(published.RESETS[self._seeding]):
+            flappy.reset(self._game[0])
         self._write_first(self._game[0], self._latest)
         self._steps, self._playing = 0, True
         if self.render_mode == "human":
@@ -185,7 +195,7 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
             require_choice("reset option", name, ("words",))
         if "words" not in options:
             return None
-        if seed is not None or self._seeding == "ple":
+        if seed is not None or self._seeding != "episode":
             raise ValueError('options={"words": ...} need seeding="episode" and no seed beside them')
         words = np.asarray(options["words"])
         if words.dtype != np.uint64 or words.shape != (4,) or not words.any():
@@ -233,5 +243,5 @@ class FlappyGame:
         return FlappyBirdEnv(config.observation, config.reward, config.max_episode_steps, config.seeding, render_mode)
 
     def reset(self, env: Any, words: NDArray[np.uint64]) -> NDArray[Any]:
-        one_stream = self.config.seeding == "ple"
+        one_stream = self.config.seeding != "episode"
         return env.reset()[0] if one_stream else env.reset(options={"words": words})[0]

@@ -35,7 +35,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
     game: one of those that have a state: Catcher, FlappyBird, Pixelcopter, Pong, PuckWorld, Snake, WaterWorld.
     observation: "raw", float64 [n], PLE's game state in PLE's order, with lists filled up by -1 to a fixed length;
         "frames", uint8 [84, 84, 4], PLE's own screen in grey, oldest first (black at first: PLE draws only in a step);
-        "report", float32 [8], for FlappyBird alone and its default, as in `a3c_core/FlappyBird-v0`.
+        "report", float32 [8], for FlappyBird alone and its default, and "pixels", as in `a3c_core/FlappyBird-v0`.
     reward: "ple" pays what PLE pays; "alive" pays +1 for a step survived and -1000 for the end of the game.
     max_episode_steps, render_mode: as in `a3c_core/FlappyBird-v0`; only "human" needs a screen.
 
@@ -131,7 +131,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
             self._stack[..., -1] = frames.shrink(self._ple.getScreenRGB().swapaxes(0, 1))
             return self._stack.copy()
         state = flatten(self._ple.getGameState())
-        return state if self._observation == "raw" else as_report(state)
+        return state if self._observation == "raw" else AS_OBSERVED[self._observation](state)
 
 
 def import_ple(headless: bool = True) -> Any:
@@ -180,10 +180,22 @@ def flatten(state: dict[str, Any]) -> NDArray[np.float64]:
 
 def as_report(state: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return PLE's Flappy Bird state, float64 [8], as the report's observation, float32 [8]."""
+    scales = (flappy.HEIGHT, flappy.MAX_FALL_SPEED, *(flappy.WIDTH, flappy.HEIGHT, flappy.HEIGHT) * 2)
+    return (_relative(state) / scales).astype(np.float32)
+
+
+def as_pixels(state: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return PLE's Flappy Bird state, float64 [8], as the published code sees it, float32 [8]."""
+    return _relative(state).astype(np.float32)
+
+
+def _relative(state: NDArray[np.float64]) -> NDArray[np.float64]:
     relative = state.copy()
     relative[[3, 4, 6, 7]] -= state[0]
-    scales = (flappy.HEIGHT, flappy.MAX_FALL_SPEED, *(flappy.WIDTH, flappy.HEIGHT, flappy.HEIGHT) * 2)
-    return (relative / scales).astype(np.float32)
+    return relative
+
+
+AS_OBSERVED = {"report": as_report, "pixels": as_pixels}
 
 
 class LegacyRandom(np.random.RandomState):
@@ -201,6 +213,8 @@ class PleGame:
         self._name = gymnasium.spec(config.id).kwargs["game"]
 
     def why_not(self) -> str | None:
+        if self.config.seeding == "recreated":
+            return "seeding: recreated is for a3c_core/FlappyBird-v0; this game has ple and episode"
         try:
             self.spaces  # noqa: B018  asking builds the game once
         except (gymnasium.error.DependencyNotInstalled, ValueError) as error:

@@ -26,6 +26,9 @@ class Learner(Protocol):
         """What workers pull: the parameters, and whatever else the algorithm wants published beside them."""
         ...
 
-    def receive(self, parcel: Vector) -> UpdateResult:
-        """Learn from what a worker has handed over, or refuse it if it is not finite."""
+    def receive(self, parcel: Vector, progress: float) -> UpdateResult:
+        """Learn from what a worker has handed over, or refuse it if it is not finite.
+
+        `progress`: share of the run's episodes that has been dealt with.
+        """
         ...

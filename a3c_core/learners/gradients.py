@@ -26,9 +26,9 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
-    def receive(self, parcel: Vector) -> UpdateResult:
+    def receive(self, parcel: Vector, progress: float) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, parcel)
+        return self.optimizer.apply(self.parameters, parcel, progress)
 
 
 def new_learner(config: RunConfig) -> GradientLearner:
@@ -44,6 +44,6 @@ def new_optimizer(config: RunConfig, size: int) -> Optimizer:
         size,
         learner.optimizer,
         learner.learning_rate,
-        anneal_over=config.episodes if learner.anneal else None,
+        anneal=learner.anneal,
         clip_norm=learner.clip_norm,
     )

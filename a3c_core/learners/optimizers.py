@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import exact, fast
+from a3c_core.machine.jit import compilable, exact, fast
 from a3c_core.models.parameters import Vector
 
 OptimizerName = Literal["adam", "rmsprop", "sgd"]
@@ -42,32 +42,36 @@ class Optimizer:
         size: int,
         name: OptimizerName = "adam",
         learning_rate: float = 1e-4,
-        anneal_over: int | None = None,
+        anneal: bool = False,
         clip_norm: float | None = None,
     ):
-        """`anneal_over`: updates after which the learning rate has fallen linearly to 0; None keeps it constant."""
+        """`anneal`: whether the learning rate falls linearly to 0 over the run."""
         self.name = name
         self.rule = _RULES.index(name)
         self.slots: NDArray[np.float32] = np.zeros((_SLOTS[name], size), np.float32)
         self.updates = 0  # gradients applied
         self.rejected = 0  # gradients refused because they were not finite
         self.initial_rate = learning_rate
-        self.anneal_over = math.inf if anneal_over is None else anneal_over
+        self.anneal = anneal
         self.clip_norm = math.inf if clip_norm is None else clip_norm
 
-    @property
-    def learning_rate(self) -> float:
-        """The rate that the next update will use."""
-        return self.initial_rate * max(0.0, 1.0 - self.updates / self.anneal_over)
+    def apply(self, parameters: Vector, gradient: Vector, progress: float = 0.0) -> UpdateResult:
+        """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity.
 
-    def apply(self, parameters: Vector, gradient: Vector) -> UpdateResult:
-        """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity."""
-        learning_rate = self.learning_rate
+        `progress`: share of the run that is done, which an annealed rate goes by.
+        """
+        learning_rate = rate_at(self.initial_rate, self.anneal, progress)
         norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied
         self.rejected += not applied
         return UpdateResult(applied, norm, learning_rate)
+
+
+@compilable
+def rate_at(initial_rate, anneal, progress):
+    """Return the learning rate when the share `progress` of a run's episodes has been dealt with."""
+    return initial_rate * max(0.0, 1.0 - progress) if anneal else initial_rate
 
 
 @fast

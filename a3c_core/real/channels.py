@@ -187,7 +187,8 @@ class HogwildChannel(SharedChannel):
     def _member_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
-        result = self._optimizer.apply(self._arrays.parameters[0], work.gradient)
+        progress = float(self._arrays.inbox["progress"][0])
+        result = self._optimizer.apply(self._arrays.parameters[0], work.gradient, progress)
         self._slot["updates"] += result.applied
         self._slot["apply_s"] += time.monotonic() - began_s
         message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)

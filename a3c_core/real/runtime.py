@@ -65,6 +65,7 @@ class RealRuntime:
         self._slots = self._arrays.slots
         self._queue = ParcelQueue(master.parameters.size)
         self._dealt: list[Dealt] = []
+        self._ended = 0  # episodes that end with those
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
         by_profile = config.schedule.clock == "profile"
@@ -143,7 +144,7 @@ class RealRuntime:
 
     def settle(self) -> None:
         """Write up what was dealt with, and bring the master up to date where workers update the parameters."""
-        dealt, self._dealt = self._dealt, []
+        dealt, self._dealt, self._ended = self._dealt, [], 0
         for one in dealt:
             self._write_up(one)
         self._arrays.inbox["progress"] = self.log.episodes / self.config.episodes
@@ -210,7 +211,8 @@ class RealRuntime:
         taken_s = self.clock_s
         taken = self._queue.popleft_many(self._topology.take(len(self._queue)))
         version = self.master.version
-        result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]))
+        progress = (self.log.episodes + self._ended) / self.config.episodes
+        result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]), progress)
         self.inbox.publish(self.master)
         for arrival, _ in taken:
             self._mark_served(arrival)
@@ -241,6 +243,7 @@ class RealRuntime:
         self._dealt.append(
             Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s)
         )
+        self._ended += len(arrival.episodes)
         if len(self._dealt) >= _WRITE_UP:
             self.settle()
 

@@ -35,7 +35,7 @@ def update_cost(seconds: float = 0.2) -> float:
     """Return the seconds that the master needs to apply one gradient."""
     master = new_learner(RunConfig())
     gradient = np.random.default_rng(0).normal(size=master.parameters.size).astype(np.float32)
-    return _fastest(lambda: master.receive(gradient), seconds)
+    return _fastest(lambda: master.receive(gradient, progress=0.0), seconds)
 
 
 def exchange_costs(engine: str, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:

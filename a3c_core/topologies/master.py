@@ -111,7 +111,7 @@ class MasterTopology(WorkerTopology):
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
         version = self.learner.version
-        result = self.learner.receive(self.combine([gradient for _, gradient in serving]))
+        result = self.learner.receive(self.combine([gradient for _, gradient in serving]), self.progress)
         self._fill_mailboxes()
         for parcel, _ in serving:
             staleness = version - parcel.version_pulled

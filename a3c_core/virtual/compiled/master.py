@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from a3c_core.learners.optimizers import update
+from a3c_core.learners.optimizers import rate_at, update
 from a3c_core.machine.jit import exact, inner
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers
@@ -167,7 +167,7 @@ def _updated(state):
 def _apply(state, gradient):
     """Apply a gradient, unless it is not finite, which its norm then says; return that."""
     given, numbers = state.given[0], state.numbers[0]
-    rate = given.learning_rate * max(0.0, 1.0 - numbers.version / given.anneal_over)
+    rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all)
     updates = numbers.version + 1
     norm = update(given.update_rule, state.parameters, gradient, state.averages, rate, given.clip_norm, updates)
     numbers.version += np.isfinite(norm)

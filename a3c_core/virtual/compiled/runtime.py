@@ -9,10 +9,12 @@ import pyarrow as pa
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import EpisodeLog
+from a3c_core.games.published import RESETS
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.parts import make_engine
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
+from a3c_core.streams import shared_actions
 from a3c_core.virtual.compiled import master
 from a3c_core.virtual.compiled.block import RecordBlock, update_table
 from a3c_core.virtual.compiled.queue_file import NAME, QueueFile
@@ -144,6 +146,7 @@ def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner
         **blank_arrays(learner.parameters.size, places, config.schedule.window),
     )
     state.games[:1] = engine.new_environment().game
+    state.streams[0] = shared_actions(config.seed)
     return state
 
 
@@ -155,6 +158,8 @@ def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, st
         max_steps=environment.max_episode_steps,
         steps_at_once=steps_at_once,
         own_streams=environment.seeding == "episode",
+        own_actions=environment.actions == "own",
+        resets=RESETS[environment.seeding],
         wait_s=environment.wait_s,
         has_mailboxes=exchange.channel == "mailbox",
         waits_for_apply=exchange.pull == "after_apply",
@@ -166,6 +171,6 @@ def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, st
         jitter_variance=profile.jitter_variance,
         update_rule=optimizer.rule,
         learning_rate=optimizer.initial_rate,
-        anneal_over=float(optimizer.anneal_over),
+        anneal=optimizer.anneal,
         clip_norm=optimizer.clip_norm,
     )

@@ -77,6 +77,8 @@ class Given(NamedTuple):
     max_steps: int  # of an episode
     steps_at_once: int  # of a rollout
     own_streams: bool  # a stream for every episode, or PLE's
+    own_actions: bool  # the same of actions, or one that all workers begin with
+    resets: int  # before each episode
     wait_s: float
     has_mailboxes: bool
     waits_for_apply: bool
@@ -88,7 +90,7 @@ class Given(NamedTuple):
     jitter_variance: float
     update_rule: int
     learning_rate: float
-    anneal_over: float
+    anneal: bool
     clip_norm: float
 
 
@@ -116,7 +118,7 @@ class State(NamedTuple):
     heap: NDArray[np.int64]  # [W], events: see timeline
     lists: Records  # LISTS [W]: free places, those of workers with an empty mailbox, a ring of those with a full queue
     games: Records  # GAME [W]; the master's is as a worker's before its first episode
-    streams: NDArray[np.uint64]  # [W, 4], of actions
+    streams: NDArray[np.uint64]  # [W, 4], of actions; the master's is what workers begin with
     parcels: Records  # PARCEL [S], from their worker's pull until they were dealt with
     gradients: NDArray[np.float32]  # [S, P], the same
     slots: Records  # SLOT [S]: the queue, a ring; and a list of free ones

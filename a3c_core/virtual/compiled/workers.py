@@ -63,11 +63,12 @@ def _pull(state, place):
 
 @inner
 def _begin_episode(state, place):
-    worker, entropy, words = state.workers[place], state.entropy, state.words
-    entropy[0] = state.given[0].seed
+    worker, entropy, words, given = state.workers[place], state.entropy, state.words, state.given[0]
+    entropy[0] = given.seed
     entropy[4], entropy[5] = worker.id, worker.next_episode
     write_words(entropy[:6], words)
-    flappy.begin_episode(state.games[place], state.streams[place], words, state.given[0].own_streams)
+    game, stream = state.games[place], state.streams[place]
+    flappy.begin_episode(game, stream, words, given.own_streams, given.own_actions, given.resets)
     worker.number, worker.in_episode, worker.started_s = worker.next_episode, 1, state.numbers[0].now_s
     worker.reward, worker.loss, worker.entropy, worker.steps = 0.0, 0.0, 0.0, 0
     worker.next_episode += 1
@@ -227,6 +228,7 @@ def add(state, count, at_s):
             state.rows[row].uses += 2
         if not state.given[0].own_streams:
             flappy.share_stream(state.games[place], state.games[MASTER])
+        copy(state.streams[MASTER], state.streams[place])
         numbers.next_id += 1
         numbers.alive += 1
         timeline.at(state, at_s, place, timeline.BEGIN)
