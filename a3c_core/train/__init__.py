@@ -20,17 +20,18 @@ from a3c_core.results.settings import differences
 from a3c_core.results.summary import SUMMED_UP, Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
+from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.compiled.block import RecordBlock
 from a3c_core.virtual.compiled.support import why_not_compiled_time
-from a3c_core.virtual.costs import CostProfile, load_profile
 from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
 RESULTS_VERSION = 3  # raise it whenever equal settings give other results than before
+_UNTOLD_VERSION = 2  # of checkpoints that do not tell it
 
 
 class RunMismatch(Exception):
-    """A run directory holds a run with other settings; the message is for the user."""
+    """A run directory holds a run with other settings, or of another version; the message is for the user."""
 
 
 def train(
@@ -101,6 +102,7 @@ class Run:
             self.learner.optimizer,
             info={
                 "config": self._config.model_dump(mode="json"),
+                "results_version": RESULTS_VERSION,
                 **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
                 "runtime": numbers,
             },
@@ -167,6 +169,12 @@ class Run:
             raise checkpoints.CheckpointError(f"{checkpoint.path} does not say how many records it rests on")
         if differences(saved, self._config.model_dump(mode="json")):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
+        version = checkpoint.info.get("results_version", _UNTOLD_VERSION)
+        if version != RESULTS_VERSION:
+            raise RunMismatch(
+                f"{directory} holds a run of results version {version}, and this program makes version"
+                f" {RESULTS_VERSION}: choose another directory or remove it"
+            )
         return checkpoint
 
     def _take_over(self, checkpoint: checkpoints.Checkpoint) -> None:
@@ -186,15 +194,9 @@ class Run:
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
         summary = summarise(
-            outcome, records, totals, self.learner.version, clock_s, wall_s, self._profile, self._config, time_split
-        )
+            outcome, records, totals, self.learner.version, clock_s, wall_s, self._config, time_split
+        )._replace(results_version=RESULTS_VERSION)
         if self._directory is not None:
             summary = summary._replace(update_rows=self._updates.count if self._updates else 0)
             write_json(self._directory / SUMMARY, summary._asdict())
         return summary
-
-
-def profile_of(config: RunConfig) -> CostProfile:
-    """Return the run's cost profile with its overrides."""
-    overrides = {"slowdown": config.slowdown, "update_s": config.update_s}
-    return load_profile(config.profile).model_copy(update={k: v for k, v in overrides.items() if v is not None})
