@@ -59,6 +59,10 @@ class RunConfig(Section):
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
     update_s: Cost | None = Field(None, description="replaces the profile's: a faster or slower master")
+    stall_every: int | None = Field(
+        None, ge=0, le=MOST_EPISODES, description="replaces the profile's; 0: the master never stops for bookkeeping"
+    )
+    jitter: Literal["none", "lognormal", "exponential"] | None = Field(None, description="replaces the profile's")
     gpus: tuple[Gpu, ...] = Field((), description="GPUs that workers use in turn; empty: none")
     restarts: int = Field(100, ge=0, le=1_000_000, description="lost workers replaced before the run is given up")
     worker_limit_s: float = Field(

@@ -78,8 +78,7 @@ def capacity(config: RunConfig) -> Capacity:
 
 def profile_of(config: RunConfig) -> CostProfile:
     """Return the run's cost profile with its overrides."""
-    overrides = {"slowdown": config.slowdown, "update_s": config.update_s}
-    return load_profile(config.profile).model_copy(update={k: v for k, v in overrides.items() if v is not None})
+    return load_profile(config.profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
 
 
 def untrained(config: RunConfig) -> Untrained:

@@ -2,9 +2,9 @@
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -16,6 +16,7 @@ from a3c_core.tools.yaml_text import Document, NotYaml, read_yaml
 
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers
+OVERRIDES = ("slowdown", "update_s", "stall_every", "jitter")  # settings of a run that replace its profile's
 JITTER_KEY = 1  # keeps the streams of costs apart from those of play
 
 
@@ -56,6 +57,10 @@ class CostProfile(Section):
     jitter_deviation: float = Field(
         0.2, gt=0, le=1e3, description="lognormal jitter: standard deviation of a cost of mean 1"
     )
+
+    def overridden(self, settings: Mapping[str, Any]) -> "CostProfile":
+        """Return this profile with what a run's settings replace in it."""
+        return self.model_copy(update={name: settings[name] for name in OVERRIDES if settings.get(name) is not None})
 
     def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0) -> float:
         """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""

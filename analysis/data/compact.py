@@ -174,11 +174,9 @@ def _costs(config: dict[str, Any]) -> str | None:
     if config.get("runtime", "simulate") != "simulate":
         return None
     try:
-        profile = load_profile(config["profile"])
+        profile = load_profile(config["profile"]).overridden(config)
     except (KeyError, ValueError, OSError):
         return None
-    overrides = {name: config.get(name) for name in ("slowdown", "update_s")}
-    profile = profile.model_copy(update={name: value for name, value in overrides.items() if value is not None})
     return text(profile.model_dump(mode="json"))
 
 
