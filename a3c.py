@@ -39,6 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     if name in ("-h", "--help"):
         print(usage())
         return 0
+    if name == "--version":
+        from a3c_core import __version__
+
+        print(f"a3c {__version__}")
+        return 0
     if name not in COMMANDS:
         meant = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(COMMANDS)}"

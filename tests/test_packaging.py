@@ -1,0 +1,52 @@
+"""The wheel: what `uv build` makes of the project must work without its checkout."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import a3c_core
+from tests.sweeps import PATIENCE_S, ROOT
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The wheel's content, as an installation would lay it out."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline", "--quiet"]
+    subprocess.run([*build, "--out-dir", folder, ROOT], check=True, timeout=PATIENCE_S)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder / "site")
+    return folder / "site"
+
+
+def run(installed, tmp_path, *words: str) -> str:
+    """Run one of our commands from the wheel alone, in an empty directory."""
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-c", "import sys, a3c; sys.exit(a3c.main(sys.argv[1:]))", *words]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_its_grids_are_found_from_anywhere(installed, tmp_path):
+    assert "15 cells" in run(installed, tmp_path, "sweep", "--grid", "quick", "--dry-run")
+
+
+def test_no_part_of_the_packages_is_left_out(installed):
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True).stdout.split("\n")
+    ours = [name for name in tracked if re.match(r"(a3c_core|experiments|analysis)/.*\.(py|yaml|html|csv)$", name)]
+    assert len(ours) > 200
+    assert [name for name in ours if not (installed / name).exists()] == []
+
+
+def test_the_version_is_the_same_everywhere(installed, tmp_path):
+    version = a3c_core.__version__
+    assert run(installed, tmp_path, "--version") == f"a3c {version}\n"
+    assert list(installed.glob(f"*-{version}.dist-info"))
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {version}\n" in (ROOT / "CHANGELOG.md").read_text()
