@@ -177,7 +177,7 @@ def test_foreign_state_is_refused(state):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observation": "reprot"}, r"unknown observation 'reprot': .*'report', 'raw', 'frames'.*mean 'report'"),
+        ({"observation": "reprot"}, r"unknown observation 'reprot': .*'report', 'pixels', 'raw', 'frames'.*mean 'report'"),
         ({"reward": "pipes"}, r"unknown reward 'pipes': .*'ple', 'alive'"),
         ({"seeding": "episodes"}, r"unknown seeding 'episodes': .*'episode', 'ple'.*mean 'episode'"),
         ({"render_mode": "rgb"}, r"unknown render_mode 'rgb': .*None, 'rgb_array', 'human'"),
