@@ -189,7 +189,7 @@ def test_tensorflow_runs_other_environments_and_sizes():
     ("network", "environment", "reason"),
     [
         ({"units": 64}, {}, "model 'dense' with 8 inputs, 128 units"),
-        (None, {"observation": "raw"}, "observation 'report' only"),
+        (None, {"observation": "raw"}, "observation 'report' or 'pixels' only"),
         (None, {"id": "CartPole-v1"}, "plays a3c_core/FlappyBird-v0"),
     ],
 )

@@ -30,7 +30,7 @@ def play(env, steps, seed=0, flap=0.08):
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-@pytest.mark.parametrize("seeding", ["episode", "ple"])
+@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated"])
 def test_gymnasium_finds_nothing_to_complain_about(observation, seeding, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # the check opens a window, too
     with warnings.catch_warnings():
@@ -145,7 +145,7 @@ def test_death_in_the_last_allowed_step_is_a_death():
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-@pytest.mark.parametrize("seeding", ["episode", "ple"])
+@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated"])
 def test_saved_environment_goes_on_exactly(observation, seeding):
     env, other = (FlappyBirdEnv(observation, seeding=seeding, max_episode_steps=40) for _ in range(2))
     env.reset(seed=3)
@@ -177,7 +177,7 @@ def test_foreign_state_is_refused(state):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observation": "reprot"}, r"unknown observation 'reprot': .*'report', 'raw', 'frames'.*mean 'report'"),
+        ({"observation": "reprot"}, r"unknown observation 'reprot': .*'report', 'pixels', .*mean 'report'"),
         ({"reward": "pipes"}, r"unknown reward 'pipes': .*'ple', 'alive'"),
         ({"seeding": "episodes"}, r"unknown seeding 'episodes': .*'episode', 'ple'.*mean 'episode'"),
         ({"render_mode": "rgb"}, r"unknown render_mode 'rgb': .*None, 'rgb_array', 'human'"),

@@ -13,7 +13,7 @@ from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.ple import as_pixels
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine
+from a3c_core.parts import make_engine, misfit
 from a3c_core.streams import shared_actions, stream_words, uniform
 from a3c_core.train import train
 from tests import published_code
@@ -187,3 +187,10 @@ def test_memory_for_long_episodes_is_not_touched_before_they_come():
     before = resident_pages()
     buffers = kernels.new_buffers(1_000_000)
     assert (resident_pages() - before) * 4096 < 0.1 * sum(buffer.nbytes for buffer in buffers)
+
+
+def test_only_our_own_game_is_reset_as_published():
+    setting, reason = misfit(
+        RunConfig.model_validate({"environment": {"id": "ple/FlappyBird-v0", "seeding": "recreated"}})
+    )
+    assert (setting, "recreated is for a3c_core/FlappyBird-v0" in reason) == ("environment.id", True)
