@@ -16,48 +16,55 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
         return values[int(rng.integers(len(values)))]
 
     in_pieces = rng.random() < 0.3
-    return RunConfig.model_validate(
-        {
-            "workers": one_of(*_WORKERS),
-            "episodes": int(rng.integers(1, 400)),
-            "seed": int(rng.integers(1 << 32)),
-            "profile": profile,
-            "slowdown": one_of(None, 0.5),
-            "environment": {
-                "reward": one_of("ple", "alive"),
-                "seeding": one_of("episode", "ple"),
-                "max_episode_steps": one_of(40, 55, 20_000),
-                "wait_s": one_of(0.0, 0.0, 0.002),
-            },
-            "learner": {
-                "t_max": one_of(1, 6, 20) if in_pieces else one_of(None, 10),
-                "update_every": "t_max" if in_pieces else "episode",
-                "standardise": not in_pieces,
-                "value_loss": one_of("huber", "squared"),
-                "entropy_coefficient": one_of(0.0, 0.01),
-                "optimizer": one_of("adam", "rmsprop", "sgd"),
-                "learning_rate": one_of(1e-4, 1e-2),
-                "anneal": one_of(False, True),
-                "clip_norm": one_of(None, 1.0),
-            },
-            "exchange": {
-                "channel": one_of("mailbox", "latest"),
-                "pull": one_of("at_once", "after_apply"),
-                "queue": one_of("unbounded", "bounded", "dropping"),
-                "queue_size": int(rng.integers(1, 5)),
-                "overload_limit": one_of(None, None, 3, 40),
-            },
-            "schedule": {
-                "rule": one_of("report", "slides", "repeated"),
-                "first_s": one_of(0.05, 0.3),
-                "further_s": one_of(0.02, 0.2),
-                "window": one_of(1, 7, 30),
-                "spacing": one_of(0, 5, 40),
-                "auto_min": 2,
-                "auto_max": 14,
-            },
-        }
-    )
+    settings: dict[str, Any] = {
+        "workers": one_of(*_WORKERS),
+        "episodes": int(rng.integers(1, 400)),
+        "seed": int(rng.integers(1 << 32)),
+        "profile": profile,
+        "slowdown": one_of(None, 0.5),
+        "environment": {
+            "reward": one_of("ple", "alive"),
+            "seeding": one_of("episode", "ple"),
+            "max_episode_steps": one_of(40, 55, 20_000),
+            "wait_s": one_of(0.0, 0.0, 0.002),
+        },
+        "learner": {
+            "t_max": one_of(1, 6, 20) if in_pieces else one_of(None, 10),
+            "update_every": "t_max" if in_pieces else "episode",
+            "standardise": not in_pieces,
+            "value_loss": one_of("huber", "squared"),
+            "entropy_coefficient": one_of(0.0, 0.01),
+            "optimizer": one_of("adam", "rmsprop", "sgd"),
+            "learning_rate": one_of(1e-4, 1e-2),
+            "anneal": one_of(False, True),
+            "clip_norm": one_of(None, 1.0),
+        },
+        "exchange": {
+            "channel": one_of("mailbox", "latest"),
+            "pull": one_of("at_once", "after_apply"),
+            "queue": one_of("unbounded", "bounded", "dropping"),
+            "queue_size": int(rng.integers(1, 5)),
+            "overload_limit": one_of(None, None, 3, 40),
+        },
+        "schedule": {
+            "rule": one_of("report", "slides", "repeated"),
+            "first_s": one_of(0.05, 0.3),
+            "further_s": one_of(0.02, 0.2),
+            "window": one_of(1, 7, 30),
+            "spacing": one_of(0, 5, 40),
+            "auto_min": 2,
+            "auto_max": 14,
+        },
+    }
+    settings["exchange"] |= _random_hold(settings["exchange"], rng)
+    return RunConfig.model_validate(settings)
+
+
+def _random_hold(exchange: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return how many gradients the master holds back, where it may hold any."""
+    room = 20 if exchange["queue"] == "unbounded" else exchange["queue_size"]
+    most = min(room, exchange["overload_limit"] or room)
+    return {"hold": int(rng.integers(most)) if exchange["pull"] == "at_once" else 0}
 
 
 def random_profile(rng: np.random.Generator) -> dict[str, Any]:

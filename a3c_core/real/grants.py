@@ -43,6 +43,11 @@ class Grants:
         """Return whether the worker of `slot` has nothing to play."""
         return not self._under_way[slot]
 
+    @property
+    def are_done(self) -> bool:
+        """Whether nothing is left to play, and all that was played has been taken over."""
+        return not self._left and not any(self._under_way)
+
     def show(self, slot: int) -> None:
         """Let a new worker of `slot` see what was granted there."""
         self._shown[slot] = self.granted[slot]

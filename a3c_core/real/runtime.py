@@ -69,6 +69,7 @@ class RealRuntime:
         self._busy_s = 0.0  # that the master has worked
         by_profile = config.schedule.clock == "profile"
         self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
+        self._hold = config.gradients.hold
         self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
@@ -116,7 +117,7 @@ class RealRuntime:
             if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
         self._collect()
-        if len(self._queue):
+        if self._may_take():
             self._serve()
         if time.monotonic() - self._looked_s > _LOOK_S:
             self._looked_s = time.monotonic()
@@ -168,7 +169,7 @@ class RealRuntime:
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         inbox, queue = self.inbox, self._queue
-        pending = inbox.pending() if len(queue) else inbox.wait(_LOOK_S)
+        pending = inbox.pending() if self._may_take() else inbox.wait(_LOOK_S)
         for slot in inbox.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
             self._accept(slot)
         inbox.show_room(self._capacity - len(queue))
@@ -204,6 +205,11 @@ class RealRuntime:
             totals = self.log.totals
             totals.queue_peak = max(totals.queue_peak, len(queue))
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
+
+    def _may_take(self) -> bool:
+        """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
+        waiting = len(self._queue)
+        return waiting > self._hold or (waiting > 0 and self.roster.grants.are_done)
 
     def _serve(self) -> None:
         """Apply the oldest gradients, as many as the topology takes for an update, and publish what comes of them."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from a3c_core.section import MOST_EPISODES, Section
 
@@ -29,6 +29,12 @@ class ExchangeConfig(Section):
         le=MOST_EPISODES,
         description="gradients waiting in an unbounded queue at which the run ends as `overloaded`",
     )
+    hold: int = Field(
+        0,
+        ge=0,
+        le=MOST_EPISODES,
+        description="gradients that the master holds back: it takes the oldest once more than these wait",
+    )
 
     @field_validator("transport", mode="before")
     @classmethod
@@ -36,3 +42,16 @@ class ExchangeConfig(Section):
         if value == "hogwild":
             raise ValueError("hogwild is a topology: write topology: hogwild, and leave out the transport")
         return value
+
+    @model_validator(mode="after")
+    def _can_hold(self) -> "ExchangeConfig":
+        """Refuse what would wait for ever, or lose everything, while the master holds gradients back."""
+        if not self.hold:
+            return self
+        if self.pull == "after_apply":
+            raise ValueError("hold needs pull: at_once, or workers would wait for gradients that are held back")
+        if self.queue != "unbounded" and self.queue_size <= self.hold:
+            raise ValueError(f"hold must be less than queue_size ({self.queue_size}), or no gradient would be taken")
+        if self.overload_limit is not None and self.overload_limit <= self.hold:
+            raise ValueError(f"hold must be less than overload_limit ({self.overload_limit}), or all would be overload")
+        return self

@@ -51,6 +51,8 @@ class MasterTopology(WorkerTopology):
     def left(self, worker: int) -> None:
         self._mail.pop(worker, None)
         self._empty.discard(worker)
+        if not self.slots and not self._serving and self._may_take():  # what was held back is due
+            self._begin_update(idle=True)
 
     def pull(self, slot: WorkerSlot) -> bool:
         if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
@@ -79,7 +81,7 @@ class MasterTopology(WorkerTopology):
         totals, limit = self.log.totals, self._exchange.overload_limit
         totals.queue_peak = max(totals.queue_peak, len(self.queue))
         self.overloaded = limit is not None and len(self.queue) > limit
-        if not self._serving:
+        if not self._serving and self._may_take():
             self._begin_update(idle=True)
         if self._waits_for_apply:
             slot.waits += 1
@@ -97,6 +99,10 @@ class MasterTopology(WorkerTopology):
     def combine(cls, gradients: Sequence[Vector]) -> Vector:
         """Return the one gradient that is applied for those taken."""
         return gradients[0]
+
+    def _may_take(self) -> bool:
+        """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
+        return len(self.queue) > (self._exchange.hold if self.slots else 0)
 
     def _begin_update(self, idle: bool = False) -> None:
         taken = self.take(len(self.queue))
@@ -118,7 +124,7 @@ class MasterTopology(WorkerTopology):
             self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
             if self._waits_for_apply:
                 self.begin(parcel.worker)
-        if len(self.queue):
+        if self._may_take():
             self._begin_update()
 
     def _fill_mailboxes(self) -> None:

@@ -71,7 +71,7 @@ def _next_to_begin(state):
     So there is one place in the code where workers begin: what they do is large, and would be compiled at each.
     """
     numbers = state.numbers[0]
-    if numbers.first == NOBODY and numbers.serving == NOBODY and numbers.waiting > 0:
+    if numbers.first == NOBODY and numbers.serving == NOBODY and _may_take(state):
         _begin_update(state)
     if numbers.first != NOBODY:
         place, numbers.first = numbers.first, NOBODY
@@ -133,12 +133,20 @@ def _take(state):
 
 
 @inner
+def _may_take(state):
+    """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
+    numbers = state.numbers[0]
+    is_alone = numbers.places == state.lists.size - 1  # all but the master's are free
+    return numbers.waiting > (0 if is_alone else state.given[0].hold)
+
+
+@inner
 def _begin_update(state):
     """Let the master begin its next update, which may make room for the gradient of a worker that waits."""
     numbers = state.numbers[0]
     numbers.serving = _take(state)
     state.workers[MASTER].started_s = numbers.now_s
-    is_idle = 1 if numbers.kind == timeline.PLAYED else 0
+    is_idle = 0 if numbers.kind == timeline.UPDATED else 1
     seconds = costs.service_s(state.given[0], numbers.empty, is_idle, 1)
     served = numbers.applied + numbers.rejected
     numbers.master_busy_s += timeline.work(state, seconds, MASTER, timeline.UPDATED, served)

@@ -167,6 +167,7 @@ def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, st
         is_bounded=exchange.queue == "bounded",
         queue_size=_NO_LIMIT if exchange.queue == "unbounded" else exchange.queue_size,
         overload_limit=exchange.overload_limit or _NO_LIMIT,
+        hold=exchange.hold,
         jitters=profile.jitter != "none",
         jitters_exponentially=profile.jitter == "exponential",
         jitter_variance=profile.jitter_variance,

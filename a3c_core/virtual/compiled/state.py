@@ -83,6 +83,7 @@ class Given(NamedTuple):
     is_bounded: bool  # a full queue makes workers wait
     queue_size: int  # beyond which gradients wait elsewhere or are dropped
     overload_limit: int
+    hold: int  # gradients that the master holds back
     jitters: bool
     jitters_exponentially: bool
     jitter_variance: float
