@@ -26,6 +26,9 @@ class Learner(Protocol):
         """What workers pull: the parameters, and whatever else the algorithm wants published beside them."""
         ...
 
-    def receive(self, parcel: Vector) -> UpdateResult:
-        """Learn from what a worker has handed over, or refuse it if it is not finite."""
+    def receive(self, parcel: Vector, rate: float = 1.0) -> UpdateResult:
+        """Learn from what a worker has handed over, or refuse it if it is not finite.
+
+        `rate`: what the learning rate is multiplied by, for this parcel alone.
+        """
         ...

@@ -26,9 +26,9 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
-    def receive(self, parcel: Vector) -> UpdateResult:
+    def receive(self, parcel: Vector, rate: float = 1.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, parcel)
+        return self.optimizer.apply(self.parameters, parcel, rate)
 
 
 def new_learner(config: RunConfig) -> GradientLearner:

@@ -60,9 +60,12 @@ class Optimizer:
         """The rate that the next update will use."""
         return self.initial_rate * max(0.0, 1.0 - self.updates / self.anneal_over)
 
-    def apply(self, parameters: Vector, gradient: Vector) -> UpdateResult:
-        """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity."""
-        learning_rate = self.learning_rate
+    def apply(self, parameters: Vector, gradient: Vector, rate: float = 1.0) -> UpdateResult:
+        """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity.
+
+        `rate`: what the learning rate is multiplied by.
+        """
+        learning_rate = self.learning_rate * rate
         norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied

@@ -1,7 +1,9 @@
 """What reaches a real master, and what becomes of it."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import Status
 from a3c_core.worker import Episode
@@ -28,3 +30,29 @@ class Dealt(NamedTuple):
     staleness: int
     gradient_norm: float
     taken_s: float  # the run's clock when the master took it up
+
+
+def write_up(
+    dealt: Dealt, log: EpisodeLog, offset_s: float, episode_s: Callable[[Episode], float] | None
+) -> tuple[Episode, ...]:
+    """Enter what became of an arrival into the log; return the episodes that it ended.
+
+    `offset_s`: from the monotonic clock to the run's; `episode_s`: an episode's length for the schedule, if it has one.
+    """
+    message, slot = dealt.arrival.message, dealt.arrival.slot
+    episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in dealt.arrival.episodes)
+    arrived_s, found = message.finished_s + offset_s, dealt.arrival.queue_length
+    log.totals.env_steps += message.env_steps
+    log.totals.master_busy_s = dealt.busy_s
+    log.enter(
+        Parcel(slot, message.version_pulled, arrived_s, found, episodes, dealt.taken_s),
+        dealt.status,
+        dealt.clock_s,
+        dealt.alive,
+        dealt.version,
+        dealt.staleness,
+        dealt.gradient_norm,
+        wall_s=dealt.clock_s,
+        episode_s=episode_s,
+    )
+    return episodes

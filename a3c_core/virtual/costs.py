@@ -61,6 +61,10 @@ class CostProfile(Section):
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
         return service_s(self, mailboxes, idle, gradients)
 
+    def discard_s(self, idle: bool = False, gradients: int = 1) -> float:
+        """Seconds that the master, `idle` before, spends on gradients that it only takes in order to drop them."""
+        return discard_s(self, idle, gradients)
+
     @property
     def apply_s(self) -> float:
         """Seconds that a worker spends on applying its own gradient, where there is no master."""
@@ -113,6 +117,12 @@ def service_s(costs, mailboxes, idle, gradients):
     """Return the seconds of a core that one update takes."""
     update_s = costs.receive_s * gradients + costs.update_s + costs.read_s
     return costs.slowdown * (costs.wake_s * idle + update_s + mailboxes * costs.publish_s)
+
+
+@compilable
+def discard_s(costs, idle, gradients):
+    """Return the seconds of a core that it takes to drop gradients."""
+    return costs.slowdown * (costs.wake_s * idle + costs.receive_s * gradients)
 
 
 @compilable
