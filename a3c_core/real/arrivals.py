@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from a3c_core.episode_log import EpisodeLog, Parcel
+from a3c_core.real.roster import Roster
 from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import Status
+from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.worker import Episode
 
 
@@ -30,6 +32,11 @@ class Dealt(NamedTuple):
     staleness: int
     gradient_norm: float
     taken_s: float  # the run's clock when the master took it up
+
+
+def waiting_slots(queue: ParcelQueue, roster: Roster) -> set[int]:
+    """Return the slots whose present workers have something in the queue."""
+    return {one.slot for one in queue.items() if roster.is_current(one.slot, one.message.generation)}
 
 
 def write_up(

@@ -1,7 +1,7 @@
 """Who is at work in a real run: workers are spawned, granted episodes, replaced when lost, and dismissed."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,10 +75,14 @@ class Roster:
         while slots := [slot for slot in slots if self.grant_next(slot)]:
             pass
 
-    def lost(self) -> Iterator[Loss]:
-        """Yield workers that have ended or deliver nothing."""
+    def at_work(self) -> set[int]:
+        """Return the slots whose workers are up and have something to play."""
+        return {slot for slot in self._pool.members if self._slots["ready"][slot] and not self.grants.is_idle(slot)}
+
+    def lost(self, waiting: Set[int] = frozenset()) -> Iterator[Loss]:
+        """Yield workers that have ended or deliver nothing; those of the slots `waiting` wait for the master."""
         for slot, member in self._pool.members.items():
-            if self._slots["ready"][slot] and self.grants.is_idle(slot):
+            if slot in waiting or (self._slots["ready"][slot] and self.grants.is_idle(slot)):
                 member.heard_s = time.monotonic()  # who has nothing to play is not stuck
         yield from self._pool.lost()
 

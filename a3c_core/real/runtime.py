@@ -18,7 +18,7 @@ from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
-from a3c_core.real.arrivals import Arrival, Dealt, write_up
+from a3c_core.real.arrivals import Arrival, Dealt, waiting_slots, write_up
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import LocalPool, Pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
@@ -202,7 +202,9 @@ class RealRuntime:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
             self._note(arrival, status, message.version_applied, staleness, message.gradient_norm)
-        elif exchange.queue == "dropping" and len(queue) >= exchange.queue_size:
+        elif self._topology.is_late(self.master.version - message.version_pulled) or (
+            exchange.queue == "dropping" and len(queue) >= exchange.queue_size
+        ):
             self._note(arrival, "dropped")
             self._mark_served(arrival)
         else:
@@ -216,7 +218,10 @@ class RealRuntime:
         waiting = len(self._queue)
         if not waiting:
             return 0
-        playing = 0 if self.roster.grants.are_done else len(self.pool.members)
+        if self._topology.counts_players:
+            playing = len(self.roster.at_work() - waiting_slots(self._queue, self.roster))
+        else:
+            playing = int(not self.roster.grants.are_done)
         return self._topology.take(self.config.exchange, waiting, playing)
 
     def _serve(self, taken: int) -> None:
@@ -281,7 +286,8 @@ class RealRuntime:
         return RayPool(self.config, self._arrays)
 
     def _replace_lost(self) -> None:
-        for loss in self.roster.lost():
+        waiting = waiting_slots(self._queue, self.roster) if self._waits_for_apply else set()
+        for loss in self.roster.lost(waiting):
             while self.inbox.holds(loss.slot):  # what it had handed over is not lost
                 self._accept(loss.slot)
             if not self.roster.replace(loss):

@@ -7,6 +7,7 @@ TOPOLOGIES = Registry(
     "topology",
     {
         "master": "a3c_core.topologies.master:MasterTopology",
+        "synchronous": "a3c_core.topologies.synchronous:SynchronousTopology",
         "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
     },
 )

@@ -14,6 +14,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import Span
 from a3c_core.section import Section
+from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
 
@@ -39,6 +40,11 @@ class RunSettings(Protocol):
     @property
     def exchange(self) -> Any:
         """The settings that this very topology declares."""
+        ...
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to a master."""
         ...
 
 

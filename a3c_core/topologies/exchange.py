@@ -79,3 +79,16 @@ class ExchangeConfig(Section):
         if self.makes_workers_wait and self.bound is not None and self.bound < self.hold:
             raise ValueError(f"hold must not exceed bound ({self.bound}), or workers would wait for what is held back")
         return self
+
+
+class RoundsConfig(Section):
+    """How workers and master keep in step."""
+
+    backups: int = Field(
+        0, ge=0, le=MOST_EPISODES, description="workers that a round does not wait for: the slowest of it (Chen 2016)"
+    )
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to the master within a round."""
+        return ExchangeConfig(pull="after_apply", queue="unbounded")

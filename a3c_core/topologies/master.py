@@ -9,13 +9,14 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
+from a3c_core.section import Section
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.remedies import Remedies
@@ -29,11 +30,12 @@ _QUEUE_FILE = "queue.f32"
 class MasterTopology(WorkerTopology):
     """N workers, one master with a first-in-first-out queue."""
 
-    Settings = ExchangeConfig
+    Settings: ClassVar[type[Section]] = ExchangeConfig
+    counts_players: ClassVar[bool] = False  # whether `take` wants their number, or else if there are any
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
-        self._exchange = self.config.exchange
+        self._exchange = self.config.gradients
         self._has_mailboxes = self._exchange.channel == "mailbox"
         self._waits_for_apply = self._exchange.pull == "after_apply"
         self._remedies = Remedies(self._exchange, self.learner)
@@ -42,7 +44,7 @@ class MasterTopology(WorkerTopology):
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
-        self._most_under_way = self._exchange.bound + 1 if self._exchange.makes_workers_wait else math.inf
+        self._most_under_way = 1 + (self._exchange.bound or 0) if self._exchange.makes_workers_wait else math.inf
         self._begun = 0  # pieces of work
         self._gated: deque[int] = deque()  # workers that may not begin, since too many gradients are under way
         self.handlers[UPDATED] = self._updated
@@ -71,11 +73,15 @@ class MasterTopology(WorkerTopology):
     def begin(self, worker: int) -> None:
         """Let a worker begin, unless its gradient would find so many under way that they are too old on average."""
         if self._begun - self.log.totals.outcomes >= self._most_under_way:
-            self._gated.append(worker)
-            self.slots[worker].waits += 1
+            self.let_wait(worker)
             return
         super().begin(worker)
         self._begun += worker in self.slots  # or it has left
+
+    def let_wait(self, worker: int) -> None:
+        """Let a worker begin after an update."""
+        self._gated.append(worker)
+        self.slots[worker].waits += 1
 
     def _release(self) -> None:
         while self._gated and self._begun - self.log.totals.outcomes < self._most_under_way:
@@ -134,9 +140,20 @@ class MasterTopology(WorkerTopology):
         total = functools.reduce(np.add, gradients)  # one after the other, as compiled code does
         return total / np.float32(len(gradients)) if exchange.combine == "mean" else total
 
+    @classmethod
+    def is_late(cls, staleness: int) -> bool:
+        """Return whether a parcel that arrives with this staleness is not even queued, but dropped."""
+        return False
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether an update is under way."""
+        return bool(self._serving)
+
     def look(self, idle: bool = False) -> None:
         """Let the master begin its next update, if it has none under way and may take what there is."""
-        taken = 0 if self._serving else self.take(self._exchange, len(self.queue), self.playing)
+        waiting = len(self.queue)
+        taken = self.take(self.config.exchange, waiting, self.playing) if waiting and not self._serving else 0
         if taken:
             self._begin_update(taken, idle)
 
@@ -166,7 +183,7 @@ class MasterTopology(WorkerTopology):
         """Apply parcels as one update, without those that are too old, and publish what comes of them."""
         version = self.learner.version
         pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
-        result = self._remedies.apply(functools.partial(self.combine, self._exchange), pulled)
+        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled)
         if result is not None:
             self._fill_mailboxes()
         for parcel, _ in serving:
