@@ -55,7 +55,7 @@ class RunConfig(Section):
     )
     topology: str = Field(
         "master",
-        description="who hands what to whom: master, synchronous, hogwild, or your own, package.module:Class",
+        description="who hands what to whom: master, synchronous, sharded, hogwild, or your own, package.module:Class",
     )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
@@ -120,6 +120,8 @@ class RunConfig(Section):
         transport, channel = self.gradients.transport, self.gradients.channel
         if self.runtime in ("simulate", "ray") and transport != "shared":
             raise ValueError(f"exchange.transport is for processes and threads: leave it out with {self.runtime}")
+        if not self.is_virtual and self.topology == "sharded":
+            raise ValueError(f"topology sharded is for virtual time: {self.runtime} has one master")
         if self.runtime == "ray" and self.topology == "hogwild":
             raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
         if not self.is_virtual and self.gradients.makes_workers_wait:

@@ -8,6 +8,7 @@ TOPOLOGIES = Registry(
     {
         "master": "a3c_core.topologies.master:MasterTopology",
         "synchronous": "a3c_core.topologies.synchronous:SynchronousTopology",
+        "sharded": "a3c_core.topologies.sharded:ShardedTopology",
         "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
     },
 )

@@ -84,9 +84,9 @@ class CostProfile(Section):
         """How many times longer everything takes while `busy` processes share the cores."""
         return contention(self, busy)
 
-    def crowding(self, workers: int, master_busy: bool) -> float:
-        """How many times longer everything takes for `workers` that want a core, while the master may want one too."""
-        return crowding(self, workers, master_busy)
+    def crowding(self, workers: int, masters: int) -> float:
+        """How many times longer everything takes for `workers` that want a core, while `masters` want one too."""
+        return crowding(self, workers, masters)
 
     def jittered(self, seconds: float, seed: int, who: int, count: int) -> float:
         """Return `seconds` with this profile's jitter: a pure function of (seed, who, count)."""
@@ -136,13 +136,13 @@ def contention(costs, busy):
 
 
 @compilable
-def crowding(costs, workers, master_busy):
-    """Return how many times longer everything takes for workers, where the master may go first."""
-    busy = workers + master_busy
+def crowding(costs, workers, masters):
+    """Return how many times longer everything takes for workers, where the master, or several, may go first."""
+    busy = workers + masters
     alike = contention(costs, busy)
-    if alike == 1.0 or not (costs.master_first and master_busy):
+    if alike == 1.0 or not (costs.master_first and masters):
         return alike
-    return max(1.0, workers / max(busy / alike - 1.0, _LEAST_CORES))
+    return max(1.0, workers / max(busy / alike - masters, _LEAST_CORES))
 
 
 @compilable
