@@ -124,8 +124,6 @@ class RunConfig(Section):
             raise ValueError(f"topology sharded is for virtual time: {self.runtime} has one master")
         if self.runtime == "ray" and self.topology == "hogwild":
             raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
-        if not self.is_virtual and self.gradients.makes_workers_wait:
-            raise ValueError(f"exchange.beyond: wait is for virtual time: with {self.runtime}, drop what is too old")
         fitting = {"shared": "latest", "queue": "mailbox"}[transport]
         if not self.is_virtual and channel != fitting:
             raise ValueError(f"transport {transport} needs channel {fitting}")

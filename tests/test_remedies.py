@@ -1,6 +1,10 @@
 """Remedies for staleness: what each does to a known gradient, that without staleness none does, and what is counted."""
 
+import contextlib
 import functools
+import os
+import random
+import signal
 
 import numpy as np
 import pytest
@@ -13,6 +17,8 @@ from a3c_core.topologies.remedies import Remedies
 from a3c_core.train import Run, train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
+from tests.random_settings import random_config
+from tests.test_processes import assert_each_once, collect
 
 UNIFORM = load_profile("uniform")
 ALL = {
@@ -124,7 +130,7 @@ def test_interrupted_they_end_in_the_same_bytes(name, tmp_path):
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "wait"])
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("transport", ["shared", "queue"])
 def test_real_masters_know_them_too(name, transport):
     channel = "mailbox" if transport == "queue" else "latest"
@@ -134,3 +140,43 @@ def test_real_masters_know_them_too(name, transport):
     assert summary.gradients_sent == summary.gradients_applied + summary.gradients_dropped >= 80
     assert summary.episodes == 80
     assert summary.staleness_max <= {"drop": 3, "several": 4}.get(name, 80)
+
+
+@pytest.mark.parametrize("runtime", ["processes", "threads"])
+def test_a_bound_that_real_workers_wait_for_holds_on_average(runtime):
+    exchange = ExchangeConfig(queue="unbounded", bound=1, beyond="wait")
+    summary, records = collect(RunConfig(workers="4", episodes=120, runtime=runtime, exchange=exchange))
+    assert_each_once(summary, records, 120)
+    assert summary.staleness_mean <= 1
+    assert {record.worker for record in records} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("beyond", ["drop", "wait"])
+def test_killed_workers_cost_no_episode(beyond):
+    """With all of it at once: parcels that carry parameters, batches, a hold, and a bound."""
+    victims = random.Random(1)
+
+    def kill(run, record):
+        if record.episode % 40 == 39:
+            member = run.runtime.pool.members[victims.choice(sorted(run.runtime.pool.members))]
+            with contextlib.suppress(ProcessLookupError):  # the last victim, not yet replaced
+                os.kill(member.body.pid, signal.SIGKILL)
+
+    settings = {"rate": "gap", "compensation": 0.1, "batch": 2, "hold": 2, "bound": 4, "beyond": beyond}
+    exchange = ExchangeConfig(queue="unbounded", **settings)
+    config = RunConfig(workers="4", episodes=160, runtime="processes", exchange=exchange)
+    summary, records = collect(config, on_episode=kill)
+    assert_each_once(summary, records, 160)
+    assert summary.crashes >= 2
+
+
+@pytest.mark.parametrize("seed", range(300, 308))
+def test_every_parcel_of_random_settings_has_one_outcome(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    config = random_config(rng, "uniform")
+    exchange = config.gradients.model_copy(update=ALL[list(ALL)[seed % len(ALL)]] | {"overload_limit": None, "hold": 0})
+    config = config.model_copy(update={"exchange": exchange, "episodes": 80})
+    summary = train(config, tmp_path)
+    outcomes = summary.gradients_applied + summary.gradients_rejected + summary.gradients_dropped
+    assert summary.gradients_sent == outcomes == summary.update_rows
+    assert summary.episodes == 80

@@ -1,7 +1,7 @@
 """What reaches a real master, and what becomes of it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.real.roster import Roster
@@ -37,6 +37,13 @@ class Dealt(NamedTuple):
 def waiting_slots(queue: ParcelQueue, roster: Roster) -> set[int]:
     """Return the slots whose present workers have something in the queue."""
     return {one.slot for one in queue.items() if roster.is_current(one.slot, one.message.generation)}
+
+
+def players(topology: Any, queue: ParcelQueue, roster: Roster) -> int:
+    """Return how many workers will still hand something over, or just whether any will, as the topology wants it."""
+    if topology.counts_players:
+        return len(roster.at_work() - waiting_slots(queue, roster))
+    return int(not roster.grants.are_done)
 
 
 def write_up(

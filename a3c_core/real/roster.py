@@ -11,7 +11,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.real.grants import Grants
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import Loss, Pool
-from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, SLOT
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, PERMITTED, SLOT
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # a slot's, over all of its workers
 
@@ -82,7 +82,8 @@ class Roster:
     def lost(self, waiting: Set[int] = frozenset()) -> Iterator[Loss]:
         """Yield workers that have ended or deliver nothing; those of the slots `waiting` wait for the master."""
         for slot, member in self._pool.members.items():
-            if slot in waiting or (self._slots["ready"][slot] and self.grants.is_idle(slot)):
+            row = self._slots[slot]
+            if slot in waiting or row["waiting"] == PERMITTED or (row["ready"] and self.grants.is_idle(slot)):
                 member.heard_s = time.monotonic()  # who has nothing to play is not stuck
         yield from self._pool.lost()
 

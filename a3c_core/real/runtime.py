@@ -18,8 +18,9 @@ from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
-from a3c_core.real.arrivals import Arrival, Dealt, waiting_slots, write_up
+from a3c_core.real.arrivals import Arrival, Dealt, players, waiting_slots, write_up
 from a3c_core.real.inbox import Inbox
+from a3c_core.real.permits import Permits
 from a3c_core.real.pool import LocalPool, Pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Layout, Message, SharedBlock
@@ -102,6 +103,7 @@ class RealRuntime:
         """Make ready for gradients that `pool` will send."""
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self.roster = Roster(self.config, self._slots, pool, self.inbox, self.master)
+        self._permits = Permits(self.config.gradients, self._slots, self.inbox, self.roster)
         self.roster.grants.open(self.recorded, self.config.episodes - self.log.episodes)
         self._busy_s = self.log.totals.master_busy_s
         warm_up = new_optimizer(self.config, self.master.parameters.size)
@@ -174,6 +176,7 @@ class RealRuntime:
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         inbox, queue = self.inbox, self._queue
+        self._permits.give(len(queue))
         pending = inbox.pending() if self._may_take() else inbox.wait(_LOOK_S)
         for slot in inbox.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
             self._accept(slot)
@@ -218,10 +221,7 @@ class RealRuntime:
         waiting = len(self._queue)
         if not waiting:
             return 0
-        if self._topology.counts_players:
-            playing = len(self.roster.at_work() - waiting_slots(self._queue, self.roster))
-        else:
-            playing = int(not self.roster.grants.are_done)
+        playing = players(self._topology, self._queue, self.roster)
         return self._topology.take(self.config.exchange, waiting, playing)
 
     def _serve(self, taken: int) -> None:

@@ -40,6 +40,7 @@ SLOT = np.dtype(
         ("granted", "i8"),  # master: episodes that the worker may begin in all
         ("accepted", "i8"),  # master: messages taken over, counted as all messages and models from `first_count` on
         ("served", "i8"),  # master: gradients applied, dropped or rejected
+        ("permits", "i8"),  # master: gradients that may be begun, counted as messages, where workers wait for that
         ("stop", "i8"),  # master: AFTER_THIS_EPISODE or AT_ONCE
         ("mail_sent", "i8"),  # master: models put into the mailbox
         ("mail_size", "i8"),  # master: bytes of the last one
@@ -57,7 +58,7 @@ SLOT = np.dtype(
     ]
 )
 
-GRANTED, ACCEPTED, SERVED, MAILED = 1, 2, 3, 4  # what a worker waits for
+GRANTED, ACCEPTED, SERVED, MAILED, PERMITTED = 1, 2, 3, 4, 5  # what a worker waits for
 AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
 INBOX = np.dtype(  # the master's own place
