@@ -6,7 +6,7 @@ through the profile, and how parcels become updates through the learner. All of 
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
@@ -48,9 +48,25 @@ class RunSettings(Protocol):
         ...
 
 
+class Arrow(NamedTuple):
+    """What goes from one kind of station to another."""
+
+    sender: str
+    receiver: str
+    what: str
+
+
+class Description(NamedTuple):
+    """A topology in a few words, for pages and drawings."""
+
+    stations: tuple[str, ...]  # in the order in which a gradient passes them
+    arrows: tuple[Arrow, ...]
+
+
 class Topology(ABC):
     """One run's stations, and what happens between them."""
 
+    description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
     has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
     overloaded = False  # more waits for a station than the run may bear

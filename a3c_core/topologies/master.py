@@ -17,6 +17,7 @@ from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
+from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.remedies import Remedies
@@ -30,6 +31,14 @@ _QUEUE_FILE = "queue.f32"
 class MasterTopology(WorkerTopology):
     """N workers, one master with a first-in-first-out queue."""
 
+    description = Description(
+        ("N workers", "queue", "master"),
+        (
+            Arrow("N workers", "queue", "gradients"),
+            Arrow("queue", "master", "the oldest,\nor a batch"),
+            Arrow("master", "N workers", "parameters, when a worker wants some"),
+        ),
+    )
     Settings: ClassVar[type[Section]] = ExchangeConfig
     counts_players: ClassVar[bool] = False  # whether `take` wants their number, or else if there are any
 

@@ -22,6 +22,7 @@ from a3c_core.learners.optimizers import Optimizer, global_norm
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
+from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
 from a3c_core.virtual.timeline import MASTER
@@ -66,6 +67,14 @@ class Server:
 class ShardedTopology(WorkerTopology):
     """N workers and k servers, each first-in-first-out."""
 
+    description = Description(
+        ("N workers", "k queues", "k servers"),
+        (
+            Arrow("N workers", "k queues", "gradients\nin k parts"),
+            Arrow("k queues", "k servers", "the oldest part"),
+            Arrow("k servers", "N workers", "parameters, perhaps of mixed versions"),
+        ),
+    )
     Settings = ShardsConfig
 
     def __init__(self, *parts: Any):

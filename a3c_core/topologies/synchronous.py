@@ -12,6 +12,7 @@ import numpy as np
 
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
+from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import RoundsConfig
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.topologies.workers import WorkerSlot
@@ -20,6 +21,14 @@ from a3c_core.topologies.workers import WorkerSlot
 class SynchronousTopology(MasterTopology):
     """N + b workers, and a master that waits for N of them."""
 
+    description = Description(
+        ("N + b workers", "round", "master"),
+        (
+            Arrow("N + b workers", "round", "gradients"),
+            Arrow("round", "master", "the mean of\nthe first N"),
+            Arrow("master", "N + b workers", "parameters, to all at once"),
+        ),
+    )
     Settings = RoundsConfig
     counts_players = True
 
