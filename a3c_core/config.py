@@ -15,7 +15,7 @@ from a3c_core.models.dense import DenseSettings
 from a3c_core.registry import Registry
 from a3c_core.schedules import MOST_WORKERS, ScheduleConfig, Span, parse_workers
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, MOST_SLOWDOWN, Cost, Section
-from a3c_core.topologies.exchange import ExchangeConfig
+from a3c_core.topologies.exchange import ExchangeConfig, RoundsConfig
 
 LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
@@ -54,7 +54,8 @@ class RunConfig(Section):
         1, ge=1, le=1_024, description="games that a worker plays at once, for one gradient of all"
     )
     topology: str = Field(
-        "master", description="who hands what to whom: master, hogwild, or your own, package.module:Class"
+        "master",
+        description="who hands what to whom: master, synchronous, sharded, hogwild, or your own, package.module:Class",
     )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
@@ -123,6 +124,8 @@ class RunConfig(Section):
         transport, channel = self.gradients.transport, self.gradients.channel
         if self.runtime in ("simulate", "ray") and transport != "shared":
             raise ValueError(f"exchange.transport is for processes and threads: leave it out with {self.runtime}")
+        if not self.is_virtual and self.topology == "sharded":
+            raise ValueError(f"topology sharded is for virtual time: {self.runtime} has one master")
         if self.runtime == "ray" and self.topology == "hogwild":
             raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
         fitting = {"shared": "latest", "queue": "mailbox"}[transport]
@@ -138,6 +141,8 @@ class RunConfig(Section):
     @property
     def gradients(self) -> ExchangeConfig:
         """How gradients come to a master; where there is none, how word of them does."""
+        if isinstance(self.exchange, RoundsConfig):
+            return self.exchange.gradients
         return self.exchange if isinstance(self.exchange, ExchangeConfig) else ExchangeConfig()
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.engines.base import Engine, Play
@@ -26,7 +27,7 @@ class Episode(NamedTuple):
 class Work(NamedTuple):
     """What one piece of work gave."""
 
-    gradient: Vector  # summed over the agents
+    gradient: Vector  # summed over the agents; perhaps with the parameters it belongs to
     env_steps: int
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended
@@ -75,12 +76,22 @@ class Agent:
 class Worker:
     """Plays episode after episode. Its randomness belongs to (seed, id, episode): it can be restarted anywhere."""
 
-    def __init__(self, worker_id: int, seed: int, engine: Engine, next_episode: int = 0, agents: int = 1):
+    def __init__(
+        self,
+        worker_id: int,
+        seed: int,
+        engine: Engine,
+        next_episode: int = 0,
+        agents: int = 1,
+        carries_parameters: bool = False,
+    ):
+        """`carries_parameters`: what it hands over ends with the parameters that the gradient belongs to."""
         self.id = worker_id
         self.next_episode = next_episode
         self.rollouts = 0
         self._seed = seed
         self._engine = engine
+        self._carries_parameters = carries_parameters
         self._agents = [Agent(engine.new_environment()) for _ in range(agents)]
 
     @property
@@ -100,6 +111,8 @@ class Worker:
         self.rollouts += 1
         ended = (agent.add(play) for agent, play in zip(playing, plays, strict=True))
         episodes = tuple(episode for episode in ended if episode is not None)
+        if self._carries_parameters:
+            gradient = np.concatenate((gradient, parameters[: gradient.size]))
         return Work(gradient, sum(play.env_steps for play in plays), began, episodes)
 
     def _begin(self, may_begin: int, now_s: float) -> int:

@@ -59,7 +59,13 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
             "auto_max": 14,
         },
     }
-    settings["exchange"] |= _random_hold(settings["exchange"], rng)
+    settings["exchange"] |= {
+        **_random_hold(settings["exchange"], rng),
+        "batch": 1 if settings["workers"] == "auto" else one_of(1, 1, 3, 16),
+        "combine": one_of("mean", "sum"),
+        "rate": one_of("constant", "staleness"),
+        "bound": one_of(None, None, 0, 5),
+    }
     return RunConfig.model_validate(settings)
 
 

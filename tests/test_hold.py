@@ -83,6 +83,7 @@ def test_real_masters_hold_back_too(runtime):
         ({"queue": "bounded", "queue_size": 3}, r"less than queue_size \(3\)"),
         ({"queue": "dropping", "queue_size": 2}, r"less than queue_size \(2\)"),
         ({"queue": "unbounded", "overload_limit": 3}, r"less than overload_limit \(3\)"),
+        ({"queue": "unbounded", "bound": 2, "beyond": "wait"}, r"not exceed bound \(2\)"),
     ],
 )
 def test_what_would_never_be_taken_is_refused(exchange, reason):

@@ -120,7 +120,14 @@ def test_schedules_add_and_remove_actors(cluster):
     assert len({record.worker for record in records[-50:]}) == 1
 
 
-EXCHANGES = [{"pull": "after_apply"}, {"queue": "unbounded"}, {"queue": "dropping", "queue_size": 1}]
+EXCHANGES = [
+    {"pull": "after_apply"},
+    {"queue": "unbounded"},
+    {"queue": "dropping", "queue_size": 1},
+    {"queue": "unbounded", "hold": 4, "batch": 2},
+    {"rate": "gap", "compensation": 0.1},
+    {"bound": 1, "beyond": "wait"},
+]
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
@@ -133,6 +140,15 @@ def test_every_exchange_counts_every_episode(cluster, exchange):
         for record in records:
             assert record.version_pulled >= latest.get(record.worker, 0)
             latest[record.worker] = record.version_applied
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_rounds_have_no_staleness(cluster, backups):
+    exchange = {"backups": backups}
+    config = RunConfig(workers="3", episodes=200, runtime="ray", topology="synchronous", exchange=exchange)
+    summary, records = collect(config)
+    assert_each_once(summary, records, 200)
+    assert {record.staleness for record in records} == {0}
 
 
 def test_parameters_are_stored_once_per_version(cluster, monkeypatch):

@@ -26,9 +26,10 @@ class Learner(Protocol):
         """What workers pull: the parameters, and whatever else the algorithm wants published beside them."""
         ...
 
-    def receive(self, parcel: Vector, progress: float) -> UpdateResult:
+    def receive(self, parcel: Vector, progress: float, rate: float = 1.0) -> UpdateResult:
         """Learn from what a worker has handed over, or refuse it if it is not finite.
 
-        `progress`: share of the run's episodes that has been dealt with.
+        `progress`: share of the run's episodes that has been dealt with; `rate`: what the learning rate is multiplied
+        by, for this parcel alone.
         """
         ...

@@ -26,9 +26,9 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
-    def receive(self, parcel: Vector, progress: float) -> UpdateResult:
+    def receive(self, parcel: Vector, progress: float, rate: float = 1.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, parcel, progress)
+        return self.optimizer.apply(self.parameters, parcel, progress, rate)
 
 
 def new_learner(config: RunConfig) -> GradientLearner:

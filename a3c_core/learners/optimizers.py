@@ -55,12 +55,12 @@ class Optimizer:
         self.anneal = anneal
         self.clip_norm = math.inf if clip_norm is None else clip_norm
 
-    def apply(self, parameters: Vector, gradient: Vector, progress: float = 0.0) -> UpdateResult:
+    def apply(self, parameters: Vector, gradient: Vector, progress: float = 0.0, rate: float = 1.0) -> UpdateResult:
         """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity.
 
-        `progress`: share of the run that is done, which an annealed rate goes by.
+        `progress`: share of the run that is done, which an annealed rate goes by; `rate`: what that is multiplied by.
         """
-        learning_rate = rate_at(self.initial_rate, self.anneal, progress)
+        learning_rate = rate_at(self.initial_rate, self.anneal, progress) * rate
         norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied

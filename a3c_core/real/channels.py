@@ -23,6 +23,7 @@ from a3c_core.real.shared_memory import (
     AT_ONCE,
     GRANTED,
     MAILED,
+    PERMITTED,
     RING_SIZE,
     SERVED,
     Message,
@@ -58,6 +59,7 @@ class SharedChannel:
         exchange = config.gradients
         self._until_applied = exchange.pull == "after_apply"
         self._until_accepted = exchange.queue == "bounded"
+        self._until_permitted = exchange.makes_workers_wait
 
     def come_up(self) -> None:
         """Say that this worker is up."""
@@ -75,6 +77,8 @@ class SharedChannel:
 
     def pull(self) -> tuple[int, Vector]:
         """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
+        if self._until_permitted:
+            self._wait(PERMITTED, lambda: self._slot["permits"] > self._sent)
         began = time.monotonic()
         version = self._take_parameters()
         self._slot["pull_s"] += time.monotonic() - began

@@ -34,14 +34,15 @@ class Inbox:
         self._messages, self._episodes = arrays.messages.reshape(-1), arrays.episodes.reshape(-1)
         self._agents = arrays.episodes.shape[-1]
         self._mail_sent, self._mail_taken = slots["mail_sent"], slots["mail_taken"]
-        self._taken: NDArray[np.int64] = np.zeros(len(slots), np.int64)  # messages, by slot, as `accepted` says
+        self.taken: NDArray[np.int64] = np.zeros(len(slots), np.int64)  # messages, by slot, as `accepted` says
         self._room = 0  # as the workers see it
         self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
         self._awake_since_s = time.monotonic()
 
     def clear(self, slot: int, generation: int) -> None:
         """Begin anew in `slot`, which is to have a new worker."""
-        counts = (self._sent, self._accepted, self._served, self._mail_sent, self._mail_taken, self._taken)
+        permits = self._arrays.slots["permits"]
+        counts = (self._sent, self._accepted, self._served, permits, self._mail_sent, self._mail_taken, self.taken)
         for count in counts:
             count[slot] = first_count(generation)
 
@@ -82,16 +83,16 @@ class Inbox:
     def pending(self) -> NDArray[np.intp]:
         """Return the slots that hold messages."""
         self._pool.look()
-        return (self._sent > self._taken).nonzero()[0]
+        return (self._sent > self.taken).nonzero()[0]
 
     def holds(self, slot: int) -> bool:
         """Return whether `slot` holds a message."""
-        return bool(self._sent[slot] > self._taken[slot])
+        return bool(self._sent[slot] > self.taken[slot])
 
     def oldest_first(self, pending: NDArray[np.intp]) -> list[int]:
         """Return slots that hold messages, longest waiting first; those in pipes can't be seen, and take turns."""
         if pending.size > 1:
-            taken = self._taken[pending]
+            taken = self.taken[pending]
             in_pipes = self._transport == "queue"
             waiting_since = taken % first_count(1) if in_pipes else self._finished_s[pending, taken % RING_SIZE]
             pending = pending[waiting_since.argsort(kind="stable")]
@@ -103,7 +104,7 @@ class Inbox:
         The gradient stays valid until `accept`.
         """
         if self._transport != "queue":
-            turn = self._taken.item(slot) % RING_SIZE  # in the slot's ring
+            turn = self.taken.item(slot) % RING_SIZE  # in the slot's ring
             place = slot * RING_SIZE + turn
             message = Message._make(self._messages.item(place))
             first = place * self._agents
@@ -118,7 +119,7 @@ class Inbox:
 
     def accept(self, slot: int) -> None:
         """Say that the next message of `slot` has been taken over."""
-        self._taken[slot] += 1
+        self.taken[slot] += 1
         self._accepted[slot] += 1
         self.wake(slot, ACCEPTED)
 

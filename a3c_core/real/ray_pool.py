@@ -18,7 +18,7 @@ from a3c_core.machine.tf import limit_gpus
 from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
-from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message, SharedArrays
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, Message, SharedArrays
 from a3c_core.worker import Work
 
 _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")
@@ -89,6 +89,7 @@ class RayPool:
         self._config, self._arrays, self._slots = config, arrays, arrays.slots
         self._settings = config.model_dump(mode="json")
         self._until_applied = config.gradients.pull == "after_apply"
+        self._until_permitted = config.gradients.makes_workers_wait
         self.members: dict[int, Member] = {}
         self._inbox: queue.SimpleQueue[tuple[Member, Any, float]] = queue.SimpleQueue()
         self._version, self._stored = -1, None  # what the object store holds
@@ -132,6 +133,8 @@ class RayPool:
             member.ended = "told to leave"
         elif not member.in_episode and row["granted"] <= member.next_episode:
             row["waiting"] = GRANTED
+        elif self._until_permitted and row["permits"] <= row["sent"]:
+            row["waiting"] = PERMITTED
         else:
             granted = member.next_episode if row["stop"] else int(row["granted"])
             version, parameters = self._latest()

@@ -1,7 +1,7 @@
 """Who is at work in a real run: workers are spawned, granted episodes, replaced when lost, and dismissed."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.real.grants import Grants
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import Loss, Pool
-from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, SLOT
+from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, PERMITTED, SLOT
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # a slot's, over all of its workers
 
@@ -75,10 +75,15 @@ class Roster:
         while slots := [slot for slot in slots if self.grant_next(slot)]:
             pass
 
-    def lost(self) -> Iterator[Loss]:
-        """Yield workers that have ended or deliver nothing."""
+    def at_work(self) -> set[int]:
+        """Return the slots whose workers are up and have something to play."""
+        return {slot for slot in self._pool.members if self._slots["ready"][slot] and not self.grants.is_idle(slot)}
+
+    def lost(self, waiting: Set[int] = frozenset()) -> Iterator[Loss]:
+        """Yield workers that have ended or deliver nothing; those of the slots `waiting` wait for the master."""
         for slot, member in self._pool.members.items():
-            if self._slots["ready"][slot] and self.grants.is_idle(slot):
+            row = self._slots[slot]
+            if slot in waiting or row["waiting"] == PERMITTED or (row["ready"] and self.grants.is_idle(slot)):
                 member.heard_s = time.monotonic()  # who has nothing to play is not stuck
         yield from self._pool.lost()
 

@@ -4,6 +4,7 @@ The process that runs this is the master. It takes messages from the workers' sl
 gradient at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
 """
 
+import functools
 import math
 import sys
 import time
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.episode_log import EpisodeLog, Parcel
+from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
-from a3c_core.real.arrivals import Arrival, Dealt
+from a3c_core.real.arrivals import Arrival, Dealt, players, waiting_slots, write_up
 from a3c_core.real.inbox import Inbox
+from a3c_core.real.permits import Permits
 from a3c_core.real.pool import LocalPool, Pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Layout, Message, SharedBlock
@@ -26,6 +28,7 @@ from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.parcel_queue import ParcelQueue
+from a3c_core.topologies.remedies import Remedies
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
@@ -55,22 +58,23 @@ class RealRuntime:
         slots = config.span.end
         self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
         self._topology = TOPOLOGIES.get(config.topology)
+        self._remedies = Remedies(config.gradients, master)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
         averages = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
         mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, averages, mail_bytes))
+        layout = Layout(slots, size, config.agents_per_worker, averages, mail_bytes, self._remedies.parcel_size - size)
+        self.block = SharedBlock(layout)
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
-        self._queue = ParcelQueue(master.parameters.size)
+        self._queue = ParcelQueue(self._remedies.parcel_size)
         self._dealt: list[Dealt] = []
         self._ended = 0  # episodes that end with those
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
         by_profile = config.schedule.clock == "profile"
         self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
-        self._hold = config.gradients.hold
         self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
@@ -100,6 +104,7 @@ class RealRuntime:
         """Make ready for gradients that `pool` will send."""
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self.roster = Roster(self.config, self._slots, pool, self.inbox, self.master)
+        self._permits = Permits(self.config.gradients, self._slots, self.inbox, self.roster)
         self.roster.grants.open(self.recorded, self.config.episodes - self.log.episodes)
         self._busy_s = self.log.totals.master_busy_s
         warm_up = new_optimizer(self.config, self.master.parameters.size)
@@ -118,8 +123,8 @@ class RealRuntime:
             if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
         self._collect()
-        if self._may_take():
-            self._serve()
+        if taken := self._may_take():
+            self._serve(taken)
         if time.monotonic() - self._looked_s > _LOOK_S:
             self._looked_s = time.monotonic()
             self._replace_lost()
@@ -157,11 +162,13 @@ class RealRuntime:
     def save(self) -> Saved:
         """Return what the run needs in order to go on; what is under way will be played again."""
         self.settle()
-        return Saved({"elapsed_s": self.clock_s, "recorded": self.recorded, "log": self.log.save()}, {}, {})
+        numbers = {"elapsed_s": self.clock_s, "recorded": self.recorded, "log": self.log.save()}
+        return Saved({**numbers, "remedies": self._remedies.save()}, {}, {})
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         self.elapsed_s, self.recorded = numbers["elapsed_s"], numbers["recorded"]
         self.log.restore(numbers["log"])
+        self._remedies.restore(numbers.get("remedies", {}))
         totals = self.log.totals
         totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
 
@@ -170,6 +177,7 @@ class RealRuntime:
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         inbox, queue = self.inbox, self._queue
+        self._permits.give(len(queue))
         pending = inbox.pending() if self._may_take() else inbox.wait(_LOOK_S)
         for slot in inbox.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
             self._accept(slot)
@@ -198,7 +206,9 @@ class RealRuntime:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
             self._note(arrival, status, message.version_applied, staleness, message.gradient_norm)
-        elif exchange.queue == "dropping" and len(queue) >= exchange.queue_size:
+        elif self._topology.is_late(self.master.version - message.version_pulled) or (
+            exchange.queue == "dropping" and len(queue) >= exchange.queue_size
+        ):
             self._note(arrival, "dropped")
             self._mark_served(arrival)
         else:
@@ -207,26 +217,33 @@ class RealRuntime:
             totals.queue_peak = max(totals.queue_peak, len(queue))
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
-    def _may_take(self) -> bool:
-        """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
+    def _may_take(self) -> int:
+        """Return of how many gradients the topology makes an update now."""
         waiting = len(self._queue)
-        return waiting > self._hold or (waiting > 0 and self.roster.grants.are_done)
+        if not waiting:
+            return 0
+        playing = players(self._topology, self._queue, self.roster)
+        return self._topology.take(self.config.exchange, waiting, playing)
 
-    def _serve(self) -> None:
-        """Apply the oldest gradients, as many as the topology takes for an update, and publish what comes of them."""
-        taken_s = self.clock_s
-        taken = self._queue.popleft_many(self._topology.take(len(self._queue)))
-        version = self.master.version
+    def _serve(self, taken: int) -> None:
+        """Make an update of the oldest gradients, and publish what comes of it."""
+        taken_s, version = self.clock_s, self.master.version
+        served = self._queue.popleft_many(taken)
+        pulled = [(arrival.message.version_pulled, vector) for arrival, vector in served]
         progress = (self.log.episodes + self._ended) / self.config.episodes
-        result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]), progress)
-        self.inbox.publish(self.master)
-        for arrival, _ in taken:
+        result = self._remedies.apply(functools.partial(self._topology.combine, self.config.exchange), pulled, progress)
+        if result is not None:
+            self.inbox.publish(self.master)
+        for arrival, _ in served:
             self._mark_served(arrival)
         self._busy_s += self.inbox.count_busy()
-        status: Status = "applied" if result.applied else "rejected"
-        for arrival, _ in taken:
+        for arrival, _ in served:
             staleness = version - arrival.message.version_pulled
-            self._note(arrival, status, self.master.version, staleness, result.gradient_norm, taken_s)
+            if result is None or self._remedies.is_too_old(staleness):
+                self._note(arrival, "dropped")
+            else:
+                status: Status = "applied" if result.applied else "rejected"
+                self._note(arrival, status, self.master.version, staleness, result.gradient_norm, taken_s)
 
     def _mark_served(self, arrival: Arrival) -> None:
         if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
@@ -254,26 +271,8 @@ class RealRuntime:
             self.settle()
 
     def _write_up(self, dealt: Dealt) -> None:
-        arrival = dealt.arrival
-        message, slot = arrival.message, arrival.slot
-        offset_s = self.elapsed_s - self._started_s
-        episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
-        arrived_s = message.finished_s + offset_s
-        parcel = Parcel(slot, message.version_pulled, arrived_s, arrival.queue_length, episodes, dealt.taken_s)
-        totals = self.log.totals
-        totals.env_steps += message.env_steps
-        totals.master_busy_s = dealt.busy_s
-        self.log.enter(
-            parcel,
-            dealt.status,
-            dealt.clock_s,
-            dealt.alive,
-            dealt.version,
-            dealt.staleness,
-            dealt.gradient_norm,
-            wall_s=dealt.clock_s,
-            episode_s=self._episode_s,
-        )
+        slot = dealt.arrival.slot
+        episodes = write_up(dealt, self.log, self.elapsed_s - self._started_s, self._episode_s)
         if episodes:
             self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
             alive = self.roster.alive
@@ -290,7 +289,8 @@ class RealRuntime:
         return RayPool(self.config, self._arrays)
 
     def _replace_lost(self) -> None:
-        for loss in self.roster.lost():
+        waiting = waiting_slots(self._queue, self.roster) if self._waits_for_apply else set()
+        for loss in self.roster.lost(waiting):
             while self.inbox.holds(loss.slot):  # what it had handed over is not lost
                 self._accept(loss.slot)
             if not self.roster.replace(loss):

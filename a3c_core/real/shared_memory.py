@@ -40,6 +40,7 @@ SLOT = np.dtype(
         ("granted", "i8"),  # master: episodes that the worker may begin in all
         ("accepted", "i8"),  # master: messages taken over, counted as all messages and models from `first_count` on
         ("served", "i8"),  # master: gradients applied, dropped or rejected
+        ("permits", "i8"),  # master: gradients that may be begun, counted as messages, where workers wait for that
         ("stop", "i8"),  # master: AFTER_THIS_EPISODE or AT_ONCE
         ("mail_sent", "i8"),  # master: models put into the mailbox
         ("mail_size", "i8"),  # master: bytes of the last one
@@ -57,7 +58,7 @@ SLOT = np.dtype(
     ]
 )
 
-GRANTED, ACCEPTED, SERVED, MAILED = 1, 2, 3, 4  # what a worker waits for
+GRANTED, ACCEPTED, SERVED, MAILED, PERMITTED = 1, 2, 3, 4, 5  # what a worker waits for
 AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
 INBOX = np.dtype(  # the master's own place
@@ -96,6 +97,7 @@ class Layout(NamedTuple):
     agents: int
     averages: int  # of the optimizer, by parameter, without a master
     mail_bytes: int  # of a mailbox; 0 where there are none
+    carried: int = 0  # numbers that travel with each gradient
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
         size = self.parameters
@@ -108,7 +110,7 @@ class Layout(NamedTuple):
             ((self.slots,), SLOT),
             ((self.slots, RING_SIZE), MESSAGE),
             ((self.slots, RING_SIZE, self.agents), EPISODE),
-            ((self.slots, RING_SIZE, size), np.float32),
+            ((self.slots, RING_SIZE, size + self.carried), np.float32),
             ((self.slots, self.mail_bytes), np.uint8),
         ]
 
@@ -141,7 +143,7 @@ class SharedArrays(NamedTuple):
     slots: NDArray[np.void]  # SLOT [L]
     messages: NDArray[np.void]  # MESSAGE [L, RING_SIZE]
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
-    gradients: NDArray[np.float32]  # [L, RING_SIZE, P]
+    gradients: NDArray[np.float32]  # [L, RING_SIZE, P], or longer, where something travels with them
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
     def publish(self, version: int, parameters: Vector) -> None:

@@ -61,7 +61,8 @@ def new_worker(config: RunConfig, slot: int, episode: int) -> tuple[Worker, Engi
     """Return the worker of a slot, which goes on with its episode number `episode`, and its engine."""
     engine = make_engine(config)
     engine.sample_times = True
-    return Worker(slot, config.seed, engine, episode, config.agents_per_worker), engine
+    carries = config.gradients.carries_parameters
+    return Worker(slot, config.seed, engine, episode, config.agents_per_worker, carries), engine
 
 
 def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: SharedArrays, ends: ChannelEnds) -> None:

@@ -7,6 +7,8 @@ TOPOLOGIES = Registry(
     "topology",
     {
         "master": "a3c_core.topologies.master:MasterTopology",
+        "synchronous": "a3c_core.topologies.synchronous:SynchronousTopology",
+        "sharded": "a3c_core.topologies.sharded:ShardedTopology",
         "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
     },
 )

@@ -6,7 +6,7 @@ through the profile, and how parcels become updates through the learner. All of 
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
@@ -14,6 +14,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import Span
 from a3c_core.section import Section
+from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
 
@@ -41,10 +42,31 @@ class RunSettings(Protocol):
         """The settings that this very topology declares."""
         ...
 
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to a master."""
+        ...
+
+
+class Arrow(NamedTuple):
+    """What goes from one kind of station to another."""
+
+    sender: str
+    receiver: str
+    what: str
+
+
+class Description(NamedTuple):
+    """A topology in a few words, for pages and drawings."""
+
+    stations: tuple[str, ...]  # in the order in which a gradient passes them
+    arrows: tuple[Arrow, ...]
+
 
 class Topology(ABC):
     """One run's stations, and what happens between them."""
 
+    description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
     has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
     overloaded = False  # more waits for a station than the run may bear

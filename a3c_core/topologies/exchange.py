@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from a3c_core.section import MOST_EPISODES, Section
+from a3c_core.section import LARGEST_FACTOR, MOST_EPISODES, Section
 
 
 class ExchangeConfig(Section):
@@ -35,6 +35,18 @@ class ExchangeConfig(Section):
         le=MOST_EPISODES,
         description="gradients that the master holds back: it takes the oldest once more than these wait",
     )
+    batch: int = Field(1, ge=1, le=256, description="waiting gradients, at most, of which the master makes one update")
+    combine: Literal["mean", "sum"] = Field("mean", description="what is applied for the gradients of one update")
+    rate: Literal["constant", "staleness", "gap"] = Field(
+        "constant", description="learning rate: divided by staleness (Zhang 2016), or by the gap (Barkai 2020)"
+    )
+    compensation: float = Field(
+        0.0, ge=0, le=LARGEST_FACTOR, description="delay compensation (DC-ASGD, Zheng 2017): its λ; 0: none"
+    )
+    bound: int | None = Field(None, ge=0, le=MOST_EPISODES, description="staleness that is borne; empty: any")
+    beyond: Literal["drop", "wait"] = Field(
+        "drop", description="gradients beyond the bound are dropped, or workers wait so that there are none on average"
+    )
 
     @field_validator("transport", mode="before")
     @classmethod
@@ -42,6 +54,16 @@ class ExchangeConfig(Section):
         if value == "hogwild":
             raise ValueError("hogwild is a topology: write topology: hogwild, and leave out the transport")
         return value
+
+    @property
+    def carries_parameters(self) -> bool:
+        """Whether a parcel has the parameters with it that its worker held."""
+        return self.rate == "gap" or self.compensation > 0
+
+    @property
+    def makes_workers_wait(self) -> bool:
+        """Whether workers wait so that gradients are not too old."""
+        return self.bound is not None and self.beyond == "wait"
 
     @model_validator(mode="after")
     def _can_hold(self) -> "ExchangeConfig":
@@ -54,4 +76,19 @@ class ExchangeConfig(Section):
             raise ValueError(f"hold must be less than queue_size ({self.queue_size}), or no gradient would be taken")
         if self.overload_limit is not None and self.overload_limit <= self.hold:
             raise ValueError(f"hold must be less than overload_limit ({self.overload_limit}), or all would be overload")
+        if self.makes_workers_wait and self.bound is not None and self.bound < self.hold:
+            raise ValueError(f"hold must not exceed bound ({self.bound}), or workers would wait for what is held back")
         return self
+
+
+class RoundsConfig(Section):
+    """How workers and master keep in step."""
+
+    backups: int = Field(
+        0, ge=0, le=MOST_EPISODES, description="workers that a round does not wait for: the slowest of it (Chen 2016)"
+    )
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to the master within a round."""
+        return ExchangeConfig(pull="after_apply", queue="unbounded")

@@ -9,6 +9,7 @@ from typing import Any
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.section import Section
+from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
 
 APPLIED = "applied"
@@ -18,6 +19,13 @@ _APPLYING = 1 << 40  # keeps the jitter of updates apart from that of play
 class HogwildTopology(WorkerTopology):
     """N workers, and nobody else: there is nothing to set."""
 
+    description = Description(
+        ("N workers", "shared parameters"),
+        (
+            Arrow("N workers", "shared parameters", "updates,\nwithout a lock"),
+            Arrow("shared parameters", "N workers", "parameters, perhaps amid an update"),
+        ),
+    )
     Settings = Section
     has_master = False
 

@@ -4,16 +4,23 @@ The exchange's settings say whether its queue is bounded, whether workers wait u
 whether parameters come from one place or from mailboxes with a single slot (the report's).
 """
 
+import functools
+import math
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
+from a3c_core.section import Section
+from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parcel_queue import ParcelQueue
+from a3c_core.topologies.remedies import Remedies
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
 from a3c_core.virtual.timeline import MASTER
 
@@ -24,19 +31,32 @@ _QUEUE_FILE = "queue.f32"
 class MasterTopology(WorkerTopology):
     """N workers, one master with a first-in-first-out queue."""
 
-    Settings = ExchangeConfig
+    description = Description(
+        ("N workers", "queue", "master"),
+        (
+            Arrow("N workers", "queue", "gradients"),
+            Arrow("queue", "master", "the oldest,\nor a batch"),
+            Arrow("master", "N workers", "parameters, when a worker wants some"),
+        ),
+    )
+    Settings: ClassVar[type[Section]] = ExchangeConfig
+    counts_players: ClassVar[bool] = False  # whether `take` wants their number, or else if there are any
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
-        self._exchange = self.config.exchange
+        self._exchange = self.config.gradients
         self._has_mailboxes = self._exchange.channel == "mailbox"
         self._waits_for_apply = self._exchange.pull == "after_apply"
-        self.queue = ParcelQueue(self.learner.parcel_size)
+        self._remedies = Remedies(self._exchange, self.learner)
+        self.queue = ParcelQueue(self._remedies.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
         self._written_up = 0  # episodes that parcels ended which the master took up
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
+        self._most_under_way = 1 + (self._exchange.bound or 0) if self._exchange.makes_workers_wait else math.inf
+        self._begun = 0  # pieces of work
+        self._gated: deque[int] = deque()  # workers that may not begin, since too many gradients are under way
         self.handlers[UPDATED] = self._updated
 
     @property
@@ -52,8 +72,30 @@ class MasterTopology(WorkerTopology):
     def left(self, worker: int) -> None:
         self._mail.pop(worker, None)
         self._empty.discard(worker)
-        if not self.slots and not self._serving and self._may_take():  # what was held back is due
-            self._begin_update(idle=True)
+        if not self.slots:  # what was held back is due
+            self.look(idle=True)
+
+    @property
+    def playing(self) -> int:
+        """Workers from whom more may come."""
+        return len(self.slots)
+
+    def begin(self, worker: int) -> None:
+        """Let a worker begin, unless its gradient would find so many under way that they are too old on average."""
+        if self._begun - self.log.totals.outcomes >= self._most_under_way:
+            self.let_wait(worker)
+            return
+        super().begin(worker)
+        self._begun += worker in self.slots  # or it has left
+
+    def let_wait(self, worker: int) -> None:
+        """Let a worker begin after an update."""
+        self._gated.append(worker)
+        self.slots[worker].waits += 1
+
+    def _release(self) -> None:
+        while self._gated and self._begun - self.log.totals.outcomes < self._most_under_way:
+            self.begin(self._gated.popleft())
 
     def pull(self, slot: WorkerSlot) -> bool:
         if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
@@ -75,15 +117,15 @@ class MasterTopology(WorkerTopology):
             slot.waits += 1
         else:
             self.settle(parcel, "dropped")
-            self.begin(slot.worker.id)
+            self._gated.append(slot.worker.id)
+            self._release()
 
     def _enqueue(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
         self.queue.append(parcel, gradient)
         totals, limit = self.log.totals, self._exchange.overload_limit
         totals.queue_peak = max(totals.queue_peak, len(self.queue))
         self.overloaded = limit is not None and len(self.queue) > limit
-        if not self._serving and self._may_take():
-            self._begin_update(idle=True)
+        self.look(idle=True)
         if self._waits_for_apply:
             slot.waits += 1
         else:
@@ -92,25 +134,49 @@ class MasterTopology(WorkerTopology):
     # Master
 
     @classmethod
-    def take(cls, waiting: int) -> int:
-        """Return how many of the `waiting` parcels, at least 1, the master takes for its next update."""
-        return 1
+    def take(cls, exchange: Any, waiting: int, playing: int) -> int:
+        """Return of how many of the `waiting` parcels the master makes its next update now; 0: it waits for more.
+
+        `playing`: workers from whom more may come; without any, nothing is held back.
+        """
+        held = exchange.hold if playing else 0
+        return min(max(0, waiting - held), exchange.batch)
 
     @classmethod
-    def combine(cls, gradients: Sequence[Vector]) -> Vector:
+    def combine(cls, exchange: Any, gradients: Sequence[Vector]) -> Vector:
         """Return the one gradient that is applied for those taken."""
-        return gradients[0]
+        if len(gradients) == 1:
+            return gradients[0]
+        total = functools.reduce(np.add, gradients)  # one after the other, as compiled code does
+        return total / np.float32(len(gradients)) if exchange.combine == "mean" else total
 
-    def _may_take(self) -> bool:
-        """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
-        return len(self.queue) > (self._exchange.hold if self.slots else 0)
+    @classmethod
+    def is_late(cls, staleness: int) -> bool:
+        """Return whether a parcel that arrives with this staleness is not even queued, but dropped."""
+        return False
 
-    def _begin_update(self, idle: bool = False) -> None:
-        taken = self.take(len(self.queue))
+    @property
+    def is_serving(self) -> bool:
+        """Whether an update is under way."""
+        return bool(self._serving)
+
+    def look(self, idle: bool = False) -> None:
+        """Let the master begin its next update, if it has none under way and may take what there is."""
+        waiting = len(self.queue)
+        taken = self.take(self.config.exchange, waiting, self.playing) if waiting and not self._serving else 0
+        if taken:
+            self._begin_update(taken, idle)
+
+    def _begin_update(self, taken: int, idle: bool) -> None:
         oldest = self.queue.popleft_many(taken)
         self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
-        seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
-        seconds += self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in oldest))
+        version = self.learner.version
+        if all(self._remedies.is_too_old(version - parcel.version_pulled) for parcel, _ in oldest):
+            seconds = self.profile.discard_s(idle, taken)
+        else:
+            seconds = self.profile.service_s(len(self._empty), idle, taken)
+            seconds += self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in oldest))
+        totals = self.log.totals
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
         for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
@@ -122,16 +188,25 @@ class MasterTopology(WorkerTopology):
 
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
+        self._deal_with(serving)
+        if self._waits_for_apply:
+            self._gated.extend(parcel.worker for parcel, _ in serving)
+        self._release()
+        self.look()
+
+    def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> None:
+        """Apply parcels as one update, without those that are too old, and publish what comes of them."""
         version = self.learner.version
-        result = self.learner.receive(self.combine([gradient for _, gradient in serving]), self.progress)
-        self._fill_mailboxes()
+        pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
+        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, self.progress)
+        if result is not None:
+            self._fill_mailboxes()
         for parcel, _ in serving:
             staleness = version - parcel.version_pulled
-            self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
-            if self._waits_for_apply:
-                self.begin(parcel.worker)
-        if self._may_take():
-            self._begin_update()
+            if result is None or self._remedies.is_too_old(staleness):
+                self.settle(parcel, "dropped")
+            else:
+                self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
 
     def _fill_mailboxes(self) -> None:
         if self._empty:
@@ -159,6 +234,9 @@ class MasterTopology(WorkerTopology):
             "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
             "serving": [parcel for parcel, _ in self._serving],
             "queue": self.queue.items(),
+            "begun": self._begun,
+            "gated": list(self._gated),
+            "remedies": self._remedies.save(),
         }
         return Saved(numbers, arrays, {_QUEUE_FILE: self.queue.write_gradients})
 
@@ -169,6 +247,9 @@ class MasterTopology(WorkerTopology):
             worker: Publication(version, arrays[f"worker{worker}_mail"]) for worker, version in numbers["mail"]
         }
         self._empty = set(numbers["empty"])
+        self._begun = numbers.get("begun", 0)
+        self._gated.extend(numbers.get("gated", ()))
+        self._remedies.restore(numbers.get("remedies", {}))
         self._blocked.extend(
             (worker, parcel_from(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
         )

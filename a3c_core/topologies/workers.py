@@ -127,7 +127,9 @@ class WorkerTopology(Topology):
     # Workers come and go
 
     def _new_worker(self, worker_id: int) -> Worker:
-        return Worker(worker_id, self.config.seed, self.engine, agents=self.config.agents_per_worker)
+        config = self.config
+        carries = getattr(config.exchange, "carries_parameters", False)
+        return Worker(worker_id, config.seed, self.engine, 0, config.agents_per_worker, carries)
 
     def _add_worker(self, at_s: float) -> None:
         worker = self._new_worker(self._next_id)

@@ -80,6 +80,10 @@ class CostProfile(Section):
         stall_s = self.stall_s / self.stall_every if self.stall_every else 0.0
         return self.slowdown * (self.record_s + stall_s)
 
+    def discard_s(self, idle: bool = False, gradients: int = 1) -> float:
+        """Seconds that the master, `idle` before, spends on gradients that it only takes in order to drop them."""
+        return discard_s(self, idle, gradients)
+
     @property
     def apply_s(self) -> float:
         """Seconds that a worker spends on applying its own gradient, where there is no master.
@@ -105,9 +109,9 @@ class CostProfile(Section):
         """How many times longer everything takes while `busy` processes share the cores."""
         return contention(self, busy)
 
-    def crowding(self, workers: int, master_busy: bool) -> float:
-        """How many times longer everything takes for `workers` that want a core, while the master may want one too."""
-        return crowding(self, workers, master_busy)
+    def crowding(self, workers: int, masters: int) -> float:
+        """How many times longer everything takes for `workers` that want a core, while `masters` want one too."""
+        return crowding(self, workers, masters)
 
     def jittered(self, seconds: float, seed: int, who: int, count: int) -> float:
         """Return `seconds` with this profile's jitter: a pure function of (seed, who, count)."""
@@ -150,6 +154,11 @@ def bookkeeping_s(costs, before, ended):
     return costs.slowdown * seconds
 
 
+def discard_s(costs, idle, gradients):
+    """Return the seconds of a core that it takes to drop gradients."""
+    return costs.slowdown * (costs.wake_s * idle + costs.receive_s * gradients)
+
+
 @compilable
 def contention(costs, busy):
     """Return how many times longer everything takes while `busy` processes share the cores."""
@@ -161,13 +170,13 @@ def contention(costs, busy):
 
 
 @compilable
-def crowding(costs, workers, master_busy):
-    """Return how many times longer everything takes for workers, where the master may go first."""
-    busy = workers + master_busy
+def crowding(costs, workers, masters):
+    """Return how many times longer everything takes for workers, where the master, or several, may go first."""
+    busy = workers + masters
     alike = contention(costs, busy)
-    if alike == 1.0 or not (costs.master_first and master_busy):
+    if alike == 1.0 or not (costs.master_first and masters):
         return alike
-    return max(1.0, workers / max(busy / alike - 1.0, _LEAST_CORES))
+    return max(1.0, workers / max(busy / alike - masters, _LEAST_CORES))
 
 
 @compilable

@@ -5,7 +5,8 @@ from typing import Any
 
 from a3c_core.virtual.costs import CostProfile
 
-MASTER = -1  # its number among the stations; workers have theirs from 0 on
+MASTER = -1  # its number among the stations, where there are further servers the highest; workers' are from 0 on
+_SERVERS = 1 << 40  # keeps the jitter of further servers apart from that of workers
 Event = tuple[float, int, str, bool]  # time, station, kind, and whether it ends some work on a core (or else a wait)
 
 
@@ -17,7 +18,7 @@ class Timeline:
         self._profile, self._seed = profile, seed
         self._events: list[Event] = []  # a heap
         self._workers_on_core = 0  # that have a core or want one
-        self._master_on_core = False
+        self._servers_on_core = 0  # the master, or several
         self._crowding = 1.0  # how many times longer everything takes now, because cores are shared
 
     def __bool__(self) -> bool:
@@ -29,7 +30,8 @@ class Timeline:
         `count` is the number of this piece of work among the station's: jitter belongs to (seed, station, count).
         """
         crowding = 1.0 if self._goes_first(station) else self._crowding
-        taken_s = self._profile.jittered(seconds * crowding, self._seed, station + 1, count)
+        who = station + 1 if station >= MASTER else _SERVERS - station
+        taken_s = self._profile.jittered(seconds * crowding, self._seed, who, count)
         heapq.heappush(self._events, (self.now_s + taken_s, station, kind, True))
         self._count_core(station, 1)
         return taken_s
@@ -50,7 +52,7 @@ class Timeline:
 
         Return by how many seconds the master's work has changed.
         """
-        crowding = self._profile.crowding(self._workers_on_core, self._master_on_core)
+        crowding = self._profile.crowding(self._workers_on_core, self._servers_on_core)
         if crowding == self._crowding:
             return 0.0
         ratio, self._crowding = crowding / self._crowding, crowding
@@ -59,7 +61,7 @@ class Timeline:
             if on_core and not self._goes_first(station):
                 change_s = (time_s - self.now_s) * (ratio - 1.0)
                 self._events[place] = time_s + change_s, station, kind, on_core
-                master_s += change_s if station == MASTER else 0.0
+                master_s += change_s if station <= MASTER else 0.0
         heapq.heapify(self._events)
         return master_s
 
@@ -75,11 +77,11 @@ class Timeline:
                 self._count_core(station, 1)
 
     def _count_core(self, station: int, change: int) -> None:
-        if station == MASTER:
-            self._master_on_core = change > 0
+        if station <= MASTER:
+            self._servers_on_core += change
         else:
             self._workers_on_core += change
 
     def _goes_first(self, station: int) -> bool:
         """Return whether others give way to `station`."""
-        return station == MASTER and self._profile.master_first
+        return station <= MASTER and self._profile.master_first

@@ -11,9 +11,9 @@ class Batching(MasterTopology):
     """topology: batching:Batching"""
 
     @classmethod
-    def take(cls, waiting):
+    def take(cls, exchange, waiting, playing):
         return min(waiting, MOST)
 
     @classmethod
-    def combine(cls, gradients):
+    def combine(cls, exchange, gradients):
         return np.mean(gradients, axis=0, dtype=np.float32)

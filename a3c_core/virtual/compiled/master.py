@@ -41,11 +41,11 @@ def advance(state, player, events):
 def _need(state):
     """Return for what the next event may find too little room."""
     numbers = state.numbers[0]
-    if numbers.updates == BLOCK_RECORDS:  # every record comes with an update
+    if numbers.updates + state.given[0].batch > BLOCK_RECORDS:  # every record comes with an update
         return RECORDS_TAKEN
     if numbers.slots < _SLOTS_AT_ONCE:
         return QUEUE_SPILLED
-    if numbers.head == 0 and numbers.spilled > 0:
+    if numbers.head < state.given[0].batch and numbers.spilled > 0:
         return QUEUE_REFILLED
     return MORE_ROOM if numbers.places < state.given[0].end - numbers.alive else NOTHING
 
@@ -59,7 +59,7 @@ def _let_happen(state, place):
     elif numbers.kind == timeline.UPDATED:
         _updated(state)
     elif numbers.kind == timeline.BEGIN:
-        numbers.first = place
+        _let_begin(state, place)
     else:
         workers.want_core(state, place)
 
@@ -71,13 +71,24 @@ def _next_to_begin(state):
     So there is one place in the code where workers begin: what they do is large, and would be compiled at each.
     """
     numbers = state.numbers[0]
-    if numbers.first == NOBODY and numbers.serving == NOBODY and _may_take(state):
-        _begin_update(state)
-    if numbers.first != NOBODY:
-        place, numbers.first = numbers.first, NOBODY
-    else:
-        place, numbers.last = numbers.last, NOBODY
+    if numbers.begun == numbers.to_begin:
+        numbers.begun = numbers.to_begin = 0
+        taken = 0 if numbers.serving > 0 else _may_take(state)
+        if taken > 0:
+            _begin_update(state, taken)
+    if numbers.begun < numbers.to_begin:
+        numbers.begun += 1
+        return state.lists[numbers.begun - 1].begins
+    place, numbers.last = numbers.last, NOBODY
     return place
+
+
+@inner
+def _let_begin(state, place):
+    """Let a worker play within this event, after those that were let before."""
+    numbers = state.numbers[0]
+    state.lists[numbers.to_begin].begins = place
+    numbers.to_begin += 1
 
 
 @inner
@@ -96,7 +107,7 @@ def _played(state, place):
         worker.waits += 1
     else:
         workers.settle(state, worker.slot, DROPPED, 0, np.nan)
-        numbers.first = place
+        _let_begin(state, place)
 
 
 # The queue: a ring of slots. First its oldest (head), then, where not all fit into memory, its newest (tail); those
@@ -134,51 +145,107 @@ def _take(state):
 
 @inner
 def _may_take(state):
-    """Return whether more wait than the master holds back; it holds nothing when nothing more will come."""
+    """Return of how many waiting parcels the master makes an update; it holds nothing when nothing more will come."""
     numbers = state.numbers[0]
     is_alone = numbers.places == state.lists.size - 1  # all but the master's are free
-    return numbers.waiting > (0 if is_alone else state.given[0].hold)
+    held = 0 if is_alone else state.given[0].hold
+    return min(max(0, numbers.waiting - held), state.given[0].batch)
 
 
 @inner
-def _begin_update(state):
-    """Let the master begin its next update, which may make room for the gradient of a worker that waits."""
+def _begin_update(state, taken):
+    """Let the master begin its next update, which may make room for the gradients of workers that wait."""
     numbers = state.numbers[0]
-    numbers.serving = _take(state)
+    fresh, ended = 0, 0
+    for i in range(taken):
+        state.slots[i].taken = _take(state)
+        parcel = state.parcels[state.slots[i].taken]
+        fresh += not _is_too_old(state, parcel)
+        ended += 1 if parcel.ends else 0
+    numbers.serving = taken
     state.workers[MASTER].started_s = numbers.now_s
     is_idle = 0 if numbers.kind == timeline.UPDATED else 1
-    seconds = costs.service_s(state.given[0], numbers.empty, is_idle, 1)
-    ended = 1 if state.parcels[numbers.serving].ends else 0
-    seconds += costs.bookkeeping_s(state.given[0], numbers.written_up, ended)
-    numbers.written_up += ended
+    if fresh > 0:
+        seconds = costs.service_s(state.given[0], numbers.empty, is_idle, taken)
+        seconds += costs.bookkeeping_s(state.given[0], numbers.written_up, ended)
+        numbers.written_up += ended
+    else:
+        seconds = costs.discard_s(state.given[0], is_idle, taken)
     served = numbers.applied + numbers.rejected
     numbers.master_busy_s += timeline.work(state, seconds, MASTER, timeline.UPDATED, served)
-    if numbers.blocked > 0:
+    for _ in range(min(taken, numbers.blocked)):
         place = state.lists[numbers.blocked_first].blocked
         numbers.blocked_first = (numbers.blocked_first + 1) % state.lists.size
         numbers.blocked -= 1
-        numbers.first = _enqueue(state, place)
+        if _enqueue(state, place) != NOBODY:
+            _let_begin(state, place)
+
+
+@inner
+def _is_too_old(state, parcel):
+    """Return whether a gradient is to be dropped."""
+    return state.numbers[0].version - parcel.version_pulled > state.given[0].bound
 
 
 @inner
 def _updated(state):
-    """Apply the gradient and publish what comes of it."""
-    numbers, slot = state.numbers[0], state.numbers[0].serving
-    parcel = state.parcels[slot]
-    numbers.serving = NOBODY
-    staleness = numbers.version - parcel.version_pulled
-    norm = _apply(state, state.gradients[slot])
-    workers.publish(state)
-    workers.settle(state, slot, APPLIED if np.isfinite(norm) else REJECTED, staleness, norm)
-    if state.given[0].waits_for_apply:
-        numbers.first = parcel.place
+    """Apply the gradients that were taken as one update, without those that are too old; publish what comes of it."""
+    numbers = state.numbers[0]
+    taken, numbers.serving, version = numbers.serving, 0, numbers.version
+    total, rate = _combined(state, taken)
+    norm = np.nan
+    if total != NOBODY:
+        norm = _apply(state, state.gradients[total], rate)
+        workers.publish(state)
+    for i in range(taken):
+        slot = state.slots[i].taken
+        parcel = state.parcels[slot]
+        staleness = version - parcel.version_pulled
+        if staleness > state.given[0].bound:
+            workers.settle(state, slot, DROPPED, 0, np.nan)
+        else:
+            workers.settle(state, slot, APPLIED if np.isfinite(norm) else REJECTED, staleness, norm)
+        if state.given[0].waits_for_apply:
+            _let_begin(state, parcel.place)
 
 
 @inner
-def _apply(state, gradient):
-    """Apply a gradient, unless it is not finite, which its norm then says; return that."""
+def _combined(state, taken):
+    """Return the slot whose gradient stands for all that are not too old, or nobody's; and its share of the rate."""
+    given, count, total, rate = state.given[0], 0, NOBODY, 0.0
+    for i in range(taken):
+        slot = state.slots[i].taken
+        if _is_too_old(state, state.parcels[slot]):
+            continue
+        staleness = state.numbers[0].version - state.parcels[slot].version_pulled
+        rate += 1.0 / max(1, staleness) if given.divides_by_staleness else 1.0
+        count += 1
+        if total == NOBODY:
+            total = slot
+        else:
+            _add(state.gradients[slot], state.gradients[total])
+    if count > 1 and given.takes_mean:
+        _divide(state.gradients[total], np.float32(count))
+    return total, rate / max(1, count)
+
+
+@inner
+def _add(gradient, total):
+    for i in range(total.size):
+        total[i] += gradient[i]
+
+
+@inner
+def _divide(total, count):
+    for i in range(total.size):
+        total[i] /= count
+
+
+@inner
+def _apply(state, gradient, rate):
+    """Apply a gradient at a share of the rate, unless it is not finite, which its norm then says; return that."""
     given, numbers = state.given[0], state.numbers[0]
-    rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all)
+    rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all) * rate
     updates = numbers.version + 1
     norm = update(given.update_rule, state.parameters, gradient, state.averages, rate, given.clip_norm, updates)
     numbers.version += np.isfinite(norm)

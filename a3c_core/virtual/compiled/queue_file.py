@@ -53,7 +53,7 @@ class QueueFile:
         numbers["spilled"] += 1
 
     def refill(self, state: State) -> None:
-        """Fetch the oldest block from the file to the head, which is used up."""
+        """Fetch the oldest block from the file to the end of the head, which is all but used up."""
         numbers = state.numbers[0]
         if numbers["slots"] < BLOCK:
             self.spill(state)
@@ -61,8 +61,9 @@ class QueueFile:
         numbers["slots"] -= BLOCK
         slots = state.slots["free"][numbers["slots"] : numbers["slots"] + BLOCK].copy()
         state.parcels[slots], state.gradients[slots] = self._parcels, self._gradients
-        numbers["queue_first"] = (numbers["queue_first"] - BLOCK) % len(state.slots)
-        state.slots["queued"][_places(state, 0)] = slots
+        rest = _places(state, int(numbers["head"]), int(numbers["tail"]))
+        state.slots["queued"][(rest + BLOCK) % len(state.slots)] = state.slots["queued"][rest]
+        state.slots["queued"][_places(state, int(numbers["head"]))] = slots
         numbers["head"] += BLOCK
         numbers["spilled"] -= 1
         if not numbers["spilled"]:

@@ -143,7 +143,7 @@ def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner
         given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),
         parameters=learner.parameters,
         averages=learner.optimizer.slots,
-        **blank_arrays(learner.parameters.size, places, config.schedule.window),
+        **blank_arrays(learner.parameters.size, places, config.schedule.window, config.gradients.batch),
     )
     state.games[:1] = engine.new_environment().game
     state.streams[0] = shared_actions(config.seed)
@@ -167,6 +167,10 @@ def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, st
         queue_size=_NO_LIMIT if exchange.queue == "unbounded" else exchange.queue_size,
         overload_limit=exchange.overload_limit or _NO_LIMIT,
         hold=exchange.hold,
+        batch=exchange.batch,
+        takes_mean=exchange.combine == "mean",
+        bound=_NO_LIMIT if exchange.bound is None else exchange.bound,
+        divides_by_staleness=exchange.rate == "staleness",
         jitters=profile.jitter != "none",
         jitters_exponentially=profile.jitter == "exponential",
         jitter_variance=profile.jitter_variance,

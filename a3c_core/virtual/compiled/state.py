@@ -37,7 +37,7 @@ NUMBERS = np.dtype(
         *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
         *_fields("i8", "events kind workers_on_core master_on_core"),  # the timeline
         *_fields("i8", "alive next_id empty places rows slots"),  # workers, empty mailboxes; what is free
-        *_fields("i8", "first last"),  # who still begins within this event
+        *_fields("i8", "to_begin begun last"),  # who still begins within this event: a list, then one
         *_fields("i8", "serving written_up blocked blocked_first overloaded"),  # the master
         *_fields("i8", "waiting queue_first head tail spilled"),  # its queue: see there
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
@@ -64,9 +64,9 @@ PARCEL = np.dtype(
     ],
     align=True,
 )
-LISTS = np.dtype(_fields("i8", "free empty blocked"))
+LISTS = np.dtype(_fields("i8", "free empty blocked begins"))
 ROW = np.dtype(_fields("i8", "version uses free"))
-SLOT = np.dtype(_fields("i8", "queued free"))
+SLOT = np.dtype(_fields("i8", "queued free taken"))
 
 
 class Given(NamedTuple):
@@ -86,6 +86,10 @@ class Given(NamedTuple):
     queue_size: int  # beyond which gradients wait elsewhere or are dropped
     overload_limit: int
     hold: int  # gradients that the master holds back
+    batch: int  # that it takes for one update, at most
+    takes_mean: bool  # of them, or else their sum
+    bound: int  # staleness beyond which it drops them
+    divides_by_staleness: bool  # the learning rate
     jitters: bool
     jitters_exponentially: bool
     jitter_variance: float
@@ -117,12 +121,12 @@ class State(NamedTuple):
     workers: Records  # WORKER [W]
     times: NDArray[np.float64]  # [W], of the heap's events
     heap: NDArray[np.int64]  # [W], events: see timeline
-    lists: Records  # LISTS [W]: free places, those of workers with an empty mailbox, a ring of those with a full queue
+    lists: Records  # LISTS [W]: free places, workers with an empty mailbox, a ring of those blocked, who begins now
     games: Records  # GAME [W]; the master's is as a worker's before its first episode
     streams: NDArray[np.uint64]  # [W, 4], of actions; the master's is what workers begin with
     parcels: Records  # PARCEL [S], from their worker's pull until they were dealt with
     gradients: NDArray[np.float32]  # [S, P], the same
-    slots: Records  # SLOT [S]: the queue, a ring; and a list of free ones
+    slots: Records  # SLOT [S]: the queue, a ring; and lists of free ones and of those in the update under way
     publications: NDArray[np.float32]  # [R, P], parameters that workers hold or have in their mailbox
     rows: Records  # ROW [R]: of which version, by how many used; and a list of free ones
     window: NDArray[np.float64]  # [window, 3], a ring: clock, master's busy seconds, episode's length
@@ -143,13 +147,14 @@ def one_record(*parts: Mapping[str, Any]) -> Records:
     return np.array([tuple(values.values())], [(name, _KINDS[type(value)]) for name, value in values.items()])
 
 
-def blank_arrays(size: int, places: int, window: int) -> dict[str, NDArray]:
+def blank_arrays(size: int, places: int, window: int, batch: int) -> dict[str, NDArray]:
     """Return all arrays of a state that belong to the run, for `size` parameters; nobody is there yet.
 
     A worker has one parcel, holds one publication and has another in its mailbox, at most. There is room for all that
     and for a queue: memory that is never written to is none.
     """
-    slots = places + max(QUEUE_BYTES // (4 * size), _LEAST_BLOCKS * BLOCK) + _ROOM
+    beside = 2 * (batch - 1)  # what is taken, and what of the queue is too little to be taken
+    slots = places + max(QUEUE_BYTES // (4 * size), _LEAST_BLOCKS * BLOCK) + _ROOM + beside
     rows = 2 * places + _ROOM
     arrays: dict[str, NDArray] = {
         "entropy": np.zeros(7, np.uint32),
@@ -173,7 +178,7 @@ def blank_arrays(size: int, places: int, window: int) -> dict[str, NDArray]:
     numbers = arrays["numbers"][0]
     numbers["crowding"] = 1.0
     arrays["workers"]["id"][MASTER] = NOBODY
-    numbers["first"] = numbers["last"] = numbers["serving"] = NOBODY
+    numbers["last"] = NOBODY
     numbers["places"] = _list_free(arrays["lists"], 0, 1)
     numbers["slots"] = _list_free(arrays["slots"], 0, 0)
     numbers["rows"] = _list_free(arrays["rows"], 0, 0)

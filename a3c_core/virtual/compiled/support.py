@@ -1,6 +1,7 @@
 """Which runs virtual time can take in compiled code."""
 
 from a3c_core.config import RunConfig
+from a3c_core.schedules import rule_of
 
 _ONE_WORD = 1 << 32
 
@@ -13,6 +14,13 @@ def why_not_compiled_time(config: RunConfig) -> str | None:
         return f"topology {config.topology} is not compiled"
     if config.agents_per_worker > 1:
         return "a worker's agents take turns in Python"
+    exchange = config.gradients
+    if exchange.carries_parameters:
+        return "parcels with the parameters that they belong to are not compiled"
+    if exchange.makes_workers_wait:
+        return "workers that wait for a bound on staleness are not compiled"
+    if config.span.auto and exchange.batch > max(1, rule_of(config.span, config.schedule).spacing):
+        return "compiled code has room for one change of the worker count an update"
     if config.seed >= _ONE_WORD:
         return "compiled streams take seeds of 32 bits"
     return None
