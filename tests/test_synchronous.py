@@ -88,7 +88,7 @@ def test_stragglers_cost_time_and_backups_save_some(jitter):
     for backups in (0, 4):
         simulation, _ = simulate(config_of(20, 1000, backups), profile)
         rounds_per_s[backups] = simulation.learner.version / simulation.clock_s
-        assert set(simulation.totals.staleness) == {0}
+        assert simulation.totals.staleness.largest == 0
     steady, _ = simulate(config_of(20, 1000), UNIFORM)
     assert rounds_per_s[0] < rounds_per_s[4]
     assert rounds_per_s[0] < steady.learner.version / steady.clock_s

@@ -154,6 +154,7 @@ def bookkeeping_s(costs, before, ended):
     return costs.slowdown * seconds
 
 
+@compilable
 def discard_s(costs, idle, gradients):
     """Return the seconds of a core that it takes to drop gradients."""
     return costs.slowdown * (costs.wake_s * idle + costs.receive_s * gradients)
