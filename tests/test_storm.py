@@ -135,11 +135,11 @@ def test_a_traceback_is_found_wherever_it_stands():
 
 
 def test_ctrl_c_before_anybody_listens_is_nobodys_fault():
-    place = '  File "/a/cell.py", line 3, in <module>\n    import numba\n'
+    place = '  File "<frozen site>", line 3, in main\n'
     text = f"Traceback (most recent call last):\n{place}KeyboardInterrupt\n"
-    assert checks.tracebacks(text) == ["KeyboardInterrupt at cell.py:3 <module>"]
-    assert checks.tracebacks(text, is_log=True) == []
-    assert len(checks.tracebacks(text.replace("KeyboardInterrupt", "ImportError"), is_log=True)) == 1
+    assert checks.tracebacks(text) == []
+    assert len(checks.tracebacks(text.replace("<frozen site>", "/a/cell.py"))) == 1
+    assert len(checks.tracebacks(text.replace("KeyboardInterrupt", "ImportError"))) == 1
 
 
 def test_what_is_left_behind_is_found(tmp_path):

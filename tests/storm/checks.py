@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\S.*$", re.MULTILINE)
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
 _PYTHONS_OWN = ("<frozen site>", 'File "<string>", line 1, in <module>')  # its start, and that of its fork server
-_IMPORT = re.compile(r"in <module>\n +(?:from|import) ")
 _TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/results/files.py
 
 
@@ -101,9 +100,9 @@ def master_is_steady(output: str, episodes: int) -> Iterator[str]:
         yield f"a master's descriptors grow: {held}, with {lost} lost workers in all"
 
 
-def tracebacks(output: str, is_log: bool = False) -> list[str]:
+def tracebacks(output: str) -> list[str]:
     """Return each traceback in a program's output as one line, but for Ctrl-C where nobody can listen yet."""
-    return [_one_line(text) for text in _TRACEBACK.findall(output) if not _is_early(text, is_log)]
+    return [_one_line(text) for text in _TRACEBACK.findall(output) if not _is_early(text)]
 
 
 def _one_line(traceback: str) -> str:
@@ -112,11 +111,10 @@ def _one_line(traceback: str) -> str:
     return f"{lines[-1][:150]} at {places[-1] if places else '?'}"
 
 
-def _is_early(traceback: str, is_log: bool) -> bool:
-    """Return whether Ctrl-C came too early: before any line of ours or, in a log, which no user faces, at an import."""
+def _is_early(traceback: str) -> bool:
+    """Return whether Ctrl-C came too early: before any line of ours."""
     is_pythons = any(place in traceback for place in _PYTHONS_OWN)
-    is_starting = is_pythons or (is_log and _IMPORT.search(traceback) is not None)
-    return is_starting and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
+    return is_pythons and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
 def leftovers(temporary: Path, results: Path) -> list[str]:

@@ -151,7 +151,7 @@ class Round:
     def _check_logs(self) -> None:
         """Check what cells have written; the log of one that failed for a lost file may have a traceback."""
         for log in self._results.glob("**/log.txt"):
-            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace"), True))
+            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace")))
 
     def _check_leftovers(self) -> None:
         """Check for what was left behind. A killed process can't clear up: the next run does, so there is one more."""
