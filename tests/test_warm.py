@@ -1,4 +1,4 @@
-"""`python -m a3c_core.warm`: after it, runs find all their compiled code on disk."""
+"""What a start need not wait for: compiled code is found on disk after `python -m a3c_core.warm`; imports are few."""
 
 import json
 import subprocess
@@ -54,3 +54,13 @@ def test_after_it_a_run_compiles_nothing(runtime, tmp_path):
 def test_setup_ends_with_it():
     recipe = Path(ROOT / "Makefile").read_text().partition("$(READY): ")[2].partition("\n\n")[0]
     assert recipe.splitlines()[-2:] == ["\t-@$(RUN) -m a3c_core.warm", "\t@touch $@"]
+
+
+def test_tensorflow_comes_without_what_nobody_uses_and_that_can_still_be_imported():
+    names = "pandas, sklearn, matplotlib.pyplot"
+    program = (
+        "import sys; from a3c_core.machine.tf import import_tensorflow; import_tensorflow()\n"
+        "print({'pandas', 'sklearn', 'matplotlib'} & set(sys.modules))\n"
+        f"import {names}; print('{names}')"
+    )
+    assert python("-c", program).splitlines() == ["set()", names]
