@@ -1,6 +1,7 @@
 """The storm: a few rounds of it with nothing found, and that it would find what it looks for."""
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -165,6 +166,20 @@ def test_what_is_left_behind_is_found(tmp_path):
         (tmp_path / path).mkdir(parents=True)
     found = checks.leftovers(tmp_path / "tmp", tmp_path / "results")
     assert found == ["pymp-x", ".summary.json.123.tmp", ".unfinished-y"]
+
+
+def test_memory_counts_as_left_behind_when_nobody_has_it_any_more():
+    before = checks.shared_memory()
+    semaphore = multiprocessing.get_context("spawn").Semaphore()
+    ours = semaphore._semlock.name.replace("/", "sem.")
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", delete=False) as left:
+        name = Path(left.name).name
+        assert {ours, name} <= checks.shared_memory() - before
+        assert not {ours, name} & set(checks.orphaned_memory(before))
+    try:
+        assert name in checks.orphaned_memory(before)
+    finally:
+        Path(left.name).unlink()
 
 
 def test_signals_hit_whom_they_are_meant_for(tmp_path):
