@@ -172,14 +172,15 @@ def test_memory_counts_as_left_behind_when_nobody_has_it_any_more():
     before = checks.shared_memory()
     semaphore = multiprocessing.get_context("spawn").Semaphore()
     ours = semaphore._semlock.name.replace("/", "sem.")
-    with tempfile.NamedTemporaryFile(dir="/dev/shm", delete=False) as left:
-        name = Path(left.name).name
-        assert {ours, name} <= checks.shared_memory() - before
-        assert not {ours, name} & set(checks.orphaned_memory(before))
+    descriptor, path = tempfile.mkstemp(dir="/dev/shm")
+    left = Path(path).name
     try:
-        assert name in checks.orphaned_memory(before)
+        assert {ours, left} <= checks.shared_memory() - before
+        assert not {ours, left} & set(checks.orphaned_memory(before))
+        os.close(descriptor)
+        assert left in checks.orphaned_memory(before)
     finally:
-        Path(left.name).unlink()
+        Path(path).unlink()
 
 
 def test_signals_hit_whom_they_are_meant_for(tmp_path):
