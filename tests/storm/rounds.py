@@ -14,7 +14,7 @@ from tests.sweeps import COMMAND, write_grid
 
 CALM = Attempt()
 CALM_ATTEMPTS = 3
-GRACE_S = 30.0  # for the last process to end; a killed sweep's cells take some seconds to notice
+GRACE_S = 300.0  # for the last process to end: an orphan stays for good, but on a busy machine an end can take minutes
 STUDY = "storm"
 
 
