@@ -23,6 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
 	$(INSTALL) -r requirements.lock
 	$(INSTALL_FOLDER) .
+	-@$(RUN) -m a3c_core.warm
 	@touch $@
 
 setup-ple: setup  ## the real PLE as well, from git or from a checkout: PLE=/path/to/it
@@ -43,7 +44,7 @@ demo: setup  ## a small real sweep in virtual time, its picture and its report
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
 
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
-	$(RUN) -m pytest $(TESTS)
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-ray: setup-ray  ## the tests that need Ray: a cluster of two nodes on this machine
 	$(RUN) -m pytest tests/test_ray.py
@@ -58,7 +59,7 @@ bench: setup  ## speed of the game, the engines and the runtimes
 	$(RUN) -m a3c_core.benchmark engine
 
 ui: setup  ## MLflow's user interface on 127.0.0.1:5000
-	$(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
+	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
 
 notebooks: setup  ## run the notebooks in analysis/ on results/report
 	$(RUN) -m analysis.notebooks

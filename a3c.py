@@ -49,8 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
         hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(COMMANDS)}"
         print(f"error: unknown command {name!r}; {hint} (--help shows examples)", file=sys.stderr)
         return 2
-    command = importlib.import_module(COMMANDS[name].module)
-    return command.main(rest) or 0
+    try:
+        command = importlib.import_module(COMMANDS[name].module)
+        return command.main(rest) or 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 def usage() -> str:

@@ -83,4 +83,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     use_the_projects_python()
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:  # while it still imports; see experiments/sweep/entry.py for later
+        print("interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)

@@ -1,9 +1,13 @@
 """Studies to test the analysis on: small real sweeps as the sweep runner lays them out, and made-up tables."""
 
+import atexit
 import itertools
 import json
+import shutil
+import tempfile
 import zlib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +83,16 @@ TINY_AXES: dict[str, list[Any]] = {"workers": ["4", "10", "20", "6->12", "10->32
 
 
 def make_tiny(directory: Path) -> Path:
-    """Run a study of all kinds of schedules that takes seconds; its dynamic ones do grow."""
+    """Return a study of all kinds of schedules; its dynamic ones do grow. A copy, since to run it takes seconds."""
+    return shutil.copytree(_tiny(), directory / "tiny")
+
+
+@cache
+def _tiny() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     schedule = {"first_s": 0.4, "further_s": 0.01, "window": 20, "spacing": 20}
-    return make(directory / "tiny", TINY_AXES, episodes=300, schedule=schedule)
+    return make(folder / "tiny", TINY_AXES, episodes=300, schedule=schedule)
 
 
 _NUMBERS = {

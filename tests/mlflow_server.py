@@ -37,6 +37,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+# Eight processes for evaluation jobs, which nobody here asks for, would each import MLflow first.
+_ENVIRONMENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+
+
 @contextmanager
 def mlflow_server(database: Path, port: int) -> Iterator[subprocess.Popen]:
     """Serve the SQLite file until the block ends; `kill_server` ends it earlier."""
@@ -54,7 +58,7 @@ def mlflow_server(database: Path, port: int) -> Iterator[subprocess.Popen]:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+            env={**os.environ, **_ENVIRONMENT},
         )
     try:
         wait_for(lambda: _is_healthy(port))

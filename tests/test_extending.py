@@ -21,7 +21,7 @@ EXAMPLES = {
     "algorithm": {"algorithm": "monte_carlo_q:MonteCarloQ", "environment": {"id": "CartPole-v1"}},
     "game": {"environment": {"id": "corridor:Corridor-v0"}, "learner": {"learning_rate": 0.01, "standardise": False}},
     "model": {"model": "two_layers:build", "environment": {"id": "CartPole-v1"}},
-    "topology": {"topology": "batching:Batching", "environment": {"id": "CartPole-v1"}},
+    "topology": {"topology": "batching:Batching", "engine": "compiled"},
 }
 
 
@@ -63,7 +63,8 @@ def test_in_virtual_time_and_resumed_to_the_same_bytes(example, here):
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_with_real_processes(example, here):
-    summary = train(config(example, episodes=30, runtime="processes"), here / "run")
+    workers = 2 if example == "topology" else 1  # each worker that needs TensorFlow imports it
+    summary = train(config(example, workers=workers, episodes=30, runtime="processes"), here / "run")
     assert (summary.outcome, summary.episodes, summary.crashes) == ("finished", 30, 0)
 
 
@@ -94,7 +95,8 @@ def _flat(settings, prefix=""):
 def test_they_learn_to_read_the_sign(example):
     learner = {"learning_rate": 3e-3} if example == "algorithm" else {"learning_rate": 3e-3, "standardise": False}
     corridor = EXAMPLES["game"]["environment"]
-    assert train(config(example, episodes=600, environment=corridor, learner=learner)).score_mean > 0.75  # chance: 0.5
+    settings = config(example, episodes=600, engine="tensorflow", environment=corridor, learner=learner)
+    assert train(settings).score_mean > 0.75  # chance: 0.5
 
 
 def test_a_batching_master_makes_fewer_updates_of_as_many_gradients(here):

@@ -97,7 +97,7 @@ def test_a_run_resumes_to_the_same_bytes(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["simulate", "processes"])
 def test_two_workers_learn_to_balance(runtime):
-    config = {**CARTPOLE, "episodes": 500, "runtime": runtime, "learner": {"learning_rate": 3e-3}}
+    config = {**CARTPOLE, "episodes": 300, "runtime": runtime, "learner": {"learning_rate": 3e-3}}
     scores: list[float] = []
     train(RunConfig.model_validate(config), on_episode=lambda record: scores.append(record.score))
     assert np.mean(scores[:50]) < 60

@@ -20,6 +20,7 @@ from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SIZE, Layout, S
 from a3c_core.results.records import EpisodeRecord, read_records
 from a3c_core.train import Run, train
 from a3c_core.worker import Work
+from tests.storm.checks import orphaned_memory, shared_memory
 
 TRANSPORTS = {
     "shared": {"exchange": ExchangeConfig(transport="shared")},
@@ -230,14 +231,13 @@ def wait_until_gone(mark: str, limit_s: float) -> list[int]:
 def test_workers_die_with_a_killed_master_and_the_run_resumes(transport, tmp_path):
     config = config_of(transport, workers="6", episodes=20_000, checkpoint_s=0.1)
     mark = f"killed-{transport}-{os.getpid()}"
-    before = set(os.listdir("/dev/shm")) if Path("/dev/shm").is_dir() else set()
+    before = shared_memory()
     process = start_elsewhere(config, tmp_path, mark)
     assert len(marked_processes(mark)) >= 7
     process.kill()
     process.wait()
     assert wait_until_gone(mark, 5.0) == []
-    if before:
-        assert set(os.listdir("/dev/shm")) <= before
+    assert orphaned_memory(before) == []
     had = len(read_records(tmp_path))
     summary, records = collect(config, tmp_path)
     everything = read_records(tmp_path).to_pandas()

@@ -278,11 +278,11 @@ KILLS = int(os.environ.get("SWEEP_KILLS", "2"))
 @pytest.mark.slow
 def test_a_sweep_killed_again_and_again_ends_as_if_nothing_had_happened(store, tmp_path):
     client, uri = store
-    base = {"episodes": 6000, "checkpoint_s": 0.1, "exchange": {"channel": "mailbox", "queue": "unbounded"}}
+    base = {"episodes": 3000, "checkpoint_s": 0.1, "exchange": {"channel": "mailbox", "queue": "unbounded"}}
     grid = read_grid(write_grid(tmp_path, "killed", base=base, axes={"workers": [4, 40]})).grid
     command = ("--grid", "killed", "--tracking-uri", uri)
     written = {}
-    for updates in np.random.default_rng(0).integers(0, 4000, KILLS):
+    for updates in np.random.default_rng(0).integers(0, 2000, KILLS):
         kill_after(updates, tmp_path, command)
         for cell in tmp_path.glob("results/killed/cells/*seed=*"):
             if metadata(cell)["status"] == "finished":
@@ -315,7 +315,7 @@ def kill_after(updates, folder, command):
 
 @pytest.mark.slow
 def test_a_server_killed_in_the_middle_of_a_sweep_is_made_up_for_by_sync(tmp_path):
-    base = {"episodes": 4000, "checkpoint_s": 0.1}
+    base = {"episodes": 1500, "checkpoint_s": 0.1}
     write_grid(tmp_path, "served", base=base, axes={"workers": [2, 4]})
     port = free_port()
     uri = f"http://127.0.0.1:{port}"

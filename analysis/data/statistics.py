@@ -128,7 +128,7 @@ def stratified_interval(
 
 def _resampled(matrix: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     rows = generator.integers(0, len(matrix), matrix.shape)
-    return np.take_along_axis(matrix, rows, axis=0)
+    return matrix[rows, np.arange(matrix.shape[1])]  # np.take_along_axis, without the checks that take most of the time
 
 
 def _iqm_of_rows(draws: np.ndarray) -> np.ndarray:

@@ -15,10 +15,12 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
+from a3c_core.machine.interrupts import INTERRUPTED, heard_interrupts
 from a3c_core.outsiders import refuse_untrusted
 from a3c_core.results.records import EpisodeRecord
 from a3c_core.train import train
@@ -67,9 +69,6 @@ def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] 
         refuse_untrusted(settings, trusted, str(directory / "config.json"))
         config = RunConfig.model_validate_json(json.dumps(settings))
         summary = train(config, directory, on_episode=Reporter(tell), run=identity)
-    except KeyboardInterrupt:
-        tell({"end": "interrupted"})
-        return 130
     except Exception as error:
         traceback.print_exc()
         tell({"end": "failed", "reason": f"{type(error).__name__}: {error}"})
@@ -79,15 +78,19 @@ def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] 
 
 
 def main() -> None:
-    """Run the cell that the command line names."""
+    """Run the cell that the command line names. SIGINT and SIGTERM are blocked before and after that, by the sweep."""
     directory, identity, *trusted = sys.argv[1:]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))  # children of Ray's inherit deaf ears
     channel = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to the log
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.exit(run_cell(Path(directory), identity, lambda message: _send(channel, message), trusted))
+    tell = partial(_send, channel)
+    try:
+        with heard_interrupts():
+            code = run_cell(Path(directory), identity, tell, trusted)
+    except KeyboardInterrupt:
+        tell({"end": "interrupted"})
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def _send(channel: int, message: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener)
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
     trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
-    process = processes.start("experiments.sweep.cell", [str(directory), cell.id, *trusted], log, keep_open)
+    process = processes.start_cell([str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
     if log.exists() and log.stat().st_size == 0:
         log.unlink()

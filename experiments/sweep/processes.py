@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from a3c_core.machine.interrupts import blocked_interrupts
 from experiments.sweep.provenance import ROOT
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -37,6 +38,12 @@ def start(
             start_new_session=True,
             pass_fds=tuple(keep_open),
         )
+
+
+def start_cell(arguments: Sequence[str], log: Path, keep_open: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start a cell's process. A request to stop waits until its imports are done, and it can answer."""
+    with blocked_interrupts():
+        return start("experiments.sweep.cell", arguments, log, keep_open)
 
 
 def messages(process: subprocess.Popen[bytes]) -> Iterator[Message]:

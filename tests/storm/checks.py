@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\S.*$", re.MULTILINE)
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
 _PYTHONS_OWN = ("<frozen site>", 'File "<string>", line 1, in <module>')  # its start, and that of its fork server
-_IMPORT = re.compile(r"in <module>\n +(?:from|import) ")
+_MEMORY = Path("/dev/shm")
 _TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/results/files.py
 
 
@@ -101,9 +102,9 @@ def master_is_steady(output: str, episodes: int) -> Iterator[str]:
         yield f"a master's descriptors grow: {held}, with {lost} lost workers in all"
 
 
-def tracebacks(output: str, is_log: bool = False) -> list[str]:
+def tracebacks(output: str) -> list[str]:
     """Return each traceback in a program's output as one line, but for Ctrl-C where nobody can listen yet."""
-    return [_one_line(text) for text in _TRACEBACK.findall(output) if not _is_early(text, is_log)]
+    return [_one_line(text) for text in _TRACEBACK.findall(output) if not _is_early(text)]
 
 
 def _one_line(traceback: str) -> str:
@@ -112,11 +113,10 @@ def _one_line(traceback: str) -> str:
     return f"{lines[-1][:150]} at {places[-1] if places else '?'}"
 
 
-def _is_early(traceback: str, is_log: bool) -> bool:
-    """Return whether Ctrl-C came too early: before any line of ours or, in a log, which no user faces, at an import."""
+def _is_early(traceback: str) -> bool:
+    """Return whether Ctrl-C came too early: before any line of ours."""
     is_pythons = any(place in traceback for place in _PYTHONS_OWN)
-    is_starting = is_pythons or (is_log and _IMPORT.search(traceback) is not None)
-    return is_starting and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
+    return is_pythons and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
 def leftovers(temporary: Path, results: Path) -> list[str]:
@@ -127,20 +127,33 @@ def leftovers(temporary: Path, results: Path) -> list[str]:
 
 def shared_memory() -> set[str]:
     """Return the names of the files in /dev/shm."""
-    folder = Path("/dev/shm")
-    return {path.name for path in folder.iterdir() if path.is_file()} if folder.is_dir() else set()
+    return {path.name for path in _MEMORY.iterdir() if path.is_file()} if _MEMORY.is_dir() else set()
 
 
 def orphaned_memory(before: set[str]) -> list[str]:
     """Return what came to /dev/shm since, and is in use by nobody: others may share this machine."""
-    return sorted(name for name in shared_memory() - before if not _is_mapped(name))
+    return sorted((shared_memory() - before - _in_use()) & shared_memory())  # what has gone meanwhile is no orphan
 
 
-def _is_mapped(name: str) -> bool:
-    for path in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            if f"/dev/shm/{name}" in path.read_text():
-                return True
-        except OSError:
-            continue
-    return False
+def _in_use() -> set[str]:
+    """Return the files in /dev/shm that a process has, by inode: who makes a semaphore maps it under another name."""
+    inodes = {inode for process in Path("/proc").glob("[0-9]*") for inode in _inodes_of(process)}
+    return {name for name in shared_memory() if _inode(name) in inodes}
+
+
+def _inode(name: str) -> int | None:
+    try:
+        return (_MEMORY / name).stat().st_ino
+    except OSError:  # it is gone
+        return None
+
+
+def _inodes_of(process: Path) -> Iterator[int]:
+    """Yield the inodes in /dev/shm that a process has mapped or open."""
+    with suppress(OSError):  # it ends while we look
+        for line in (process / "maps").read_text().splitlines():
+            if f"{_MEMORY}/" in line:
+                yield int(line.split()[4])
+        for descriptor in (process / "fd").iterdir():
+            if str(descriptor.readlink()).startswith(f"{_MEMORY}/"):
+                yield descriptor.stat().st_ino

@@ -14,7 +14,7 @@ from tests.sweeps import COMMAND, write_grid
 
 CALM = Attempt()
 CALM_ATTEMPTS = 3
-GRACE_S = 30.0  # for the last process to end; a killed sweep's cells take some seconds to notice
+GRACE_S = 300.0  # for the last process to end: an orphan stays for good, but on a busy machine an end can take minutes
 STUDY = "storm"
 
 
@@ -91,12 +91,17 @@ class Round:
             self._damaged = None
         elif ending.code is None:
             self.tally.find([f"still running after {LIMIT_S:g} s; it had said: {_last_line(ending)}"])
-        elif ending.code == 2 and self._damaged is not None and self._damaged.name == "study.json":
+        elif ending.code == 2 and self._damaged is not None and self._is_study_damaged:
             self.tally.counts["damaged studies refused"] += 1
             damages.undo(self._damaged, self._folder / "backup")
+            self._damaged = None
         elif not self._is_excused(attempt, ending):
             struck = f"signals to {', '.join(sorted(ending.struck))}" if ending.struck else "no signal"
             self.tally.find([f"exit code {ending.code} after {struck}: {_last_line(ending)}"])
+
+    @property
+    def _is_study_damaged(self) -> bool:
+        return self._damaged is not None and self._damaged.name == "study.json"
 
     def _tracebacks(self, attempt: Attempt, ending: Ending) -> list[str]:
         """Return the tracebacks in the output; a script whose files are lost while it runs may have one, no sweep."""
@@ -109,6 +114,8 @@ class Round:
         return is_struck or attempt.is_damaged_running or "another sweep is running" in ending.output
 
     def _damage(self, attempt: Attempt) -> None:
+        if self._is_study_damaged:
+            return  # a plan that is not mended yet: there is one backup, and the plan's must be in it
         for name in attempt.damages:
             damaged = damages.inflict(self._results, name, attempt.choice, self._folder / "backup")
             if damaged is not None:
@@ -151,7 +158,7 @@ class Round:
     def _check_logs(self) -> None:
         """Check what cells have written; the log of one that failed for a lost file may have a traceback."""
         for log in self._results.glob("**/log.txt"):
-            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace"), True))
+            self.tally.find(f"traceback: {text}" for text in checks.tracebacks(log.read_text(errors="replace")))
 
     def _check_leftovers(self) -> None:
         """Check for what was left behind. A killed process can't clear up: the next run does, so there is one more."""
