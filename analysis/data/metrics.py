@@ -158,16 +158,10 @@ def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: b
     return final < learned_above and (overloaded or queue_peak > BACKLOG * workers_max)
 
 
-def saturation(cycle_s: float, service_s: float) -> float:
-    """Return N* = (C + S) / S, the number of workers from which on a master has no idle moment."""
-    return float("inf") if service_s == 0 else (cycle_s + service_s) / service_s
-
-
 def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
     """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
     start, end = first_tenth(curve), last_tenth(curve)
     service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))
-    cycle_s = float(start["episode_s"].mean())
     return {
         "final_score": final_score(curve),
         "mean_score": mean_score(curve),
@@ -181,9 +175,8 @@ def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
         "utilisation_start": float(np.minimum(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
         "load_start": load_between(curve, 0.0, 0.1),
         "load_end": load_between(curve, 0.9, 1.0),
-        "cycle_s_start": cycle_s,
+        "cycle_s_start": float(start["episode_s"].mean()),
         "service_s_start": service_s,
-        "saturation_observed": saturation(cycle_s, service_s),
         **{f"time_to_{mark:g}_s": time_to(curve, mark) for mark in score.marks},
         **{f"episodes_to_{mark:g}": time_to(curve, mark, "episodes") for mark in score.marks},
     }
