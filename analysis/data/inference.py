@@ -4,7 +4,6 @@ An interval of `statistics` and a chance of this module always agree: the chance
 below ERROR exactly where the 95 % interval excludes the bound.
 """
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,30 +78,24 @@ def chance_of_order(best: np.ndarray, worse: Sequence[np.ndarray], worst: np.nda
     return ahead * float((np.asarray(worst, float) < learned_above).mean())
 
 
-def spike_ratio(values: np.ndarray, period: int, offset: int = 0) -> float:
-    """Return how many times larger `values` [K] are just after every `period`-th place than at it, typically."""
-    places = np.arange(period + offset, len(values) - 1, period)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(np.abs(values[places + 1])) - np.log(np.abs(values[places]))
-    logs = logs[np.isfinite(logs)]
-    return float(np.exp(np.median(logs))) if logs.size else float("nan")
-
-
 def spike_chance(series: Sequence[np.ndarray], period: int) -> tuple[float, float]:
-    """Return the typical spike ratio of several `series`, and its p-value against the same at shifted places.
+    """Return how many times larger each of `series` [K] is after every `period`-th place than at it, and a p-value.
 
-    Every series is shifted on its own; all combinations are counted where they are few, else as many as are drawn.
+    The ratio is a geometric mean over places and series; it is compared with the same at places of which each was
+    shifted, by a number of its own, within its period.
     """
-    ratios = np.array([[spike_ratio(np.asarray(values, float), period, shift) for shift in range(period)]
-                       for values in series])  # fmt: skip
-    ratios = np.log(ratios[np.isfinite(ratios).all(axis=1)])
-    if not len(ratios):
+    rises = np.concatenate([_rises(np.asarray(values, float), period) for values in series])  # [places, shifts]
+    if not len(rises):
         return float("nan"), 1.0
-    seen = ratios[:, 0].mean()
-    if period ** len(ratios) <= _DRAWS:
-        shifts = np.array(list(itertools.product(range(period), repeat=len(ratios))))
-        means = ratios[np.arange(len(ratios)), shifts].mean(axis=1)
-        return float(np.exp(seen)), float((means >= seen - 1e-12).mean())
-    shifts = np.random.default_rng(_SEED).integers(0, period, (_DRAWS, len(ratios)))
-    means = ratios[np.arange(len(ratios)), shifts].mean(axis=1)
+    seen = rises[:, 0].mean()
+    shifts = np.random.default_rng(_SEED).integers(0, period, (_DRAWS, len(rises)))
+    means = rises[np.arange(len(rises)), shifts].mean(axis=1)
     return float(np.exp(seen)), float((1 + (means >= seen - 1e-12).sum()) / (1 + _DRAWS))
+
+
+def _rises(values: np.ndarray, period: int) -> np.ndarray:
+    """Return the logarithms of values' ratios to the ones before, a row of `period` for each place; whole rows only."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rises = np.diff(np.log(np.abs(values)))[period:]
+    rows = rises[: len(rises) // period * period].reshape(-1, period)
+    return rows[np.isfinite(rows).all(axis=1)]

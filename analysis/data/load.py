@@ -123,8 +123,12 @@ def _read_cell(
     old_row, curve = old
     planned = cell["config"]["episodes"]
     try:
-        if old_row is None or curve is None or old_row["episodes_sha256"] != row["episodes_sha256"]:
+        averages: Mapping[str, Any] = {name: (old_row or {}).get(name) for name in compact.AVERAGES}
+        same = old_row is not None and old_row["episodes_sha256"] == row["episodes_sha256"]
+        if not same or curve is None or any(values is None for values in averages.values()):
             curve = compact.curve_of(directory, cell["id"], planned)
+            averages = compact.averages_of(directory)
+        row |= averages
         if problem := flaw(directory, planned):
             raise StudyError(problem)
     except StudyError as error:
@@ -174,7 +178,8 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         "optimizer": config.get("learner", {}).get("optimizer"),
         "hold": config.get("exchange", {}).get("hold", 0),
         **{name: known.get(name) for name in ("status", "reason", "played", "commit", "dirty", "oversubscribed")},
-        "episodes_sha256": known.get("episodes_sha256"),
+        **{name: known.get(name) for name in ("episodes_sha256", *compact.AVERAGES)},
+        "settings": compact.text({name: value for name, value in chosen.items() if name not in ("workers", "seed")}),
     }
     if curve is None or known["status"] not in DONE:
         return result
@@ -189,6 +194,8 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         **(_shares_given(profile, curve) if profile else _shares_measured(numbers, measured)),
         **capacity.numbers_of(config, summary, profile),
     }
+    mark = score.marks[min(1, len(score.marks) - 1)]  # the second: pipes passed by luck are no learning
+    derived["learning_begins"] = derived[f"episodes_to_{mark:g}"]
     derived["clock_s"] = float(curve["clock_s"].iloc[-1]) if known["status"] == "finished" else np.nan
     derived["collapsed"] = metrics.collapsed(
         derived["final_score"],

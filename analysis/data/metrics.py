@@ -6,10 +6,13 @@ in one that ended early. Everything else is computed from the curves.
 
 import numpy as np
 import pandas as pd
+from scipy.signal import lfilter
 
 from analysis.data.score import StudyScore
 
 BINS = 100  # one bin is 1 % of a run
+AVERAGED_EVERY = 500  # episodes between two values of a moving average
+COEFFICIENT = 0.04  # of the published run's moving averages
 BACKLOG = 10.0  # gradients waiting per worker: more than this is a master that fell behind
 
 _MEANS = {
@@ -85,6 +88,18 @@ def with_updates(curve: pd.DataFrame, updates: pd.DataFrame) -> pd.DataFrame:
     curve = curve.copy()
     curve.loc[curve.index[means.index], list(means)] = means.to_numpy()
     return curve
+
+
+def moving_averages(records: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the moving averages that the documents' published run shows, of episodes 0, 500, 1,000, … [K] each.
+
+    An average moves by COEFFICIENT of the way to every episode's value, and starts from 0.
+    """
+    found = {}
+    for name, column in (("reward_average", "return"), ("loss_average", "loss")):
+        values = np.nan_to_num(records[column].to_numpy(float))
+        found[name] = lfilter([COEFFICIENT], [1.0, COEFFICIENT - 1.0], values)[::AVERAGED_EVERY].astype(np.float32)
+    return found
 
 
 def per_bin(cumulative: np.ndarray) -> np.ndarray:

@@ -78,7 +78,12 @@ def marker(workers: int) -> str:
 
 def tone(schedule: Schedule) -> str:
     """Return a schedule's colour: by its worker count at the end, or by its setting where a study compares settings."""
-    return colour(schedule.end) if schedule.tint < 0 else _SETTINGS[schedule.tint % len(_SETTINGS)]
+    return colour(schedule.end) if schedule.tint < 0 else setting_colour(schedule.tint)
+
+
+def setting_colour(place: int) -> str:
+    """Return the colour of the setting at a place among others."""
+    return _SETTINGS[place % len(_SETTINGS)]
 
 
 def shape(schedule: Schedule) -> str:

@@ -220,7 +220,7 @@ def _method(study: Study) -> list[tuple[str, str]]:
          f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
         ("N0, N*", "C / S, from where on the queue of workers that don't wait only grows; (C + S) / S, from where on "
          "workers that wait keep the master busy. C is a worker's time for an episode and S the master's for a "
-         "gradient, of an untrained agent and by the costs, so that both are known before a run: the median over seeds."),
+         "gradient, of an untrained agent and by the costs, so that both are known before a run; the median of seeds."),
         ("Load", "Seconds of work that arrive at the master per second; above 1 its queue grows."),
         ("Staleness", "Updates applied between a gradient's pull of parameters and its own turn."),
         ("Time to a score", "When the mean of 1 % of the run first reaches it; runs that never do are counted too."),

@@ -11,8 +11,10 @@ from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
+from analysis.data.factors import effects
 from analysis.data.inference import chance, holm, share_difference
 from analysis.data.study import Schedule, Study
+from analysis.figures import factors
 
 _ESTIMATED = ("final_score", "mean_score", "clock_s", "steps_per_s", "utilisation_start", "load_start", "load_end")
 _TYPICAL = ("staleness_mean", "queue_peak", "held_share", "workers_max")
@@ -37,6 +39,7 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
         "schedules": schedules(study),
         "comparisons": comparisons(study),
         "capacity": capacity(study),
+        **({"factors": effects(study)} if factors.applies(study) else {}),
         "claims": claims(study, more_claims),
         "runs": runs(study),
     }
