@@ -75,9 +75,7 @@ def test_every_number_at_the_head_of_the_readme_is_in_a_table():
     assert flaws((ROOT / "README.md").read_text(encoding="utf-8")) == []
 
 
-GOOD = (
-    "# A3C\nOf [100 runs](results/1.md) learn.\n<!-- numbers\nOf 100 runs | report/runs status=finished #\n-->\n"
-)
+GOOD = "# A3C\nOf [100 runs](results/1.md) learn.\n<!-- numbers\nOf 100 runs | report/runs status=finished #\n-->\n"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.claims.claim import Claim, Judgement
-from analysis.claims.finding import NO_RUNS, Finding, corrected, together
+from analysis.claims.finding import NO_RUNS, Finding, corrected, together, untested
+from analysis.claims.verdicts import CROWDED
 from analysis.data.study import Study, StudyError
 from analysis.references import resolve
 
@@ -62,4 +63,6 @@ def _findings(claim: Claim, study: Study) -> list[Finding]:
     findings = claim.judge(replace(study, runs=study.runs[~crowded]))
     if not crowded.any():
         return findings
-    return [finding._replace(text=_CROWDED) if finding.text == NO_RUNS else finding for finding in findings]
+    why = untested(_CROWDED, CROWDED)
+    told = [why if finding.text == NO_RUNS else finding for finding in findings]
+    return list(dict.fromkeys(told))

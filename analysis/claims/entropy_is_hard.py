@@ -48,14 +48,17 @@ def _helps_not(coefficient: float, difference: statistics.Estimate, margin: floa
 
 
 def _gap(against: dict[float, tuple[statistics.Estimate, float]]) -> list[Finding]:
-    """Return why the coefficients do not cover the range, if so."""
+    """Return why the coefficients do not cover the range, or may not, if so."""
     order = sorted(against)
     least, most = against[order[0]], against[order[-1]]
-    apart_by = [larger / smaller for smaller, larger in itertools.pairwise(order)]
-    if alike(*least) and most[0].high < 0 and max(apart_by) <= _STEP * _ROUNDING:
+    in_small_steps = max(b / a for a, b in itertools.pairwise(order)) <= _STEP * _ROUNDING
+    if in_small_steps and alike(*least) and most[0].high < 0:
         return []
+    if in_small_steps and least[0].high >= 0:
+        text = f"Whether {order[0]:g} is as good as none and {order[-1]:g} does harm is open."
+        return [Finding(text, "undecided", needed="more seeds")]
     text = "The coefficients tried do not reach from one that is as good as none to one that does harm in small steps."
-    return [untested(text, f"coefficients in steps of at most {_STEP:g} times, from harmless to harmful; more seeds")]
+    return [untested(text, f"coefficients in steps of at most {_STEP:g} times, from harmless to harmful")]
 
 
 CLAIM = Claim(

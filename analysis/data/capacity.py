@@ -72,7 +72,8 @@ def limit_of(study: Study) -> Limit | None:
 def numbers_of(config: Mapping[str, Any], summary: Mapping[str, Any], profile: CostProfile | None) -> dict[str, Any]:
     """Return a run's capacity as its summary has it, or of an older run from its settings and its costs then."""
     names = (*COLUMNS, "limit_name")
-    if all(summary.get(name) is not None for name in names):
+    numeric = all(isinstance(summary.get(name), int | float) for name in COLUMNS)
+    if numeric and summary.get("limit_name") in _FORMULAS:
         return {name: summary[name] for name in names}
     if profile is None or modules_of(dict(config)):  # reading results imports no modules that they name
         return {}

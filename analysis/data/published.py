@@ -2,7 +2,8 @@
 
 published_curve.csv has the moving averages (coefficient 0.04) of reward and of loss, every 500 episodes, read off the
 vector figure results/a3c_flappy.svg of the public repository github.com/FrankCCCCC/rl_collection (9 January 2021). The
-reward is PLE's: pipes passed, less 5 for the death.
+reward is PLE's: pipes passed, less 5 for the death. Between episodes 1,500 and 75,000 the figure's line for it is a
+single straight stroke, so that what lies between is not known.
 """
 
 from functools import cache
@@ -19,6 +20,7 @@ from analysis.data.study import Study
 DEATH = 5.0  # what a death costs: reward = pipes - 5
 BEGUN = 5.0  # pipes: a moving average that passes this is learning
 SAVED_EVERY = 5_000  # episodes: the published script stops its master for tables, pictures and a checkpoint
+_STROKE = (1_500, 75_000)  # episodes between which the published reward is not known
 SETTLED = 40_000  # episodes: later the published loss has no spikes
 _CURVE = Path(__file__).with_name("published_curve.csv")
 
@@ -39,14 +41,15 @@ class Averages(NamedTuple):
     @property
     def highest(self) -> float:
         """The most pipes that the average comes to."""
-        return float(self.reward.max() + DEATH)
+        return float(np.nanmax(self.reward) + DEATH)
 
 
 @cache
 def published() -> Averages:
     """Return the documents' run."""
-    table = pd.read_csv(_CURVE)
-    return Averages(*(table[name].to_numpy(float) for name in table.columns))
+    episodes, reward, loss = pd.read_csv(_CURVE).to_numpy(float).T
+    unknown = (episodes > _STROKE[0]) & (episodes < _STROKE[1])
+    return Averages(episodes, np.where(unknown, np.nan, reward), loss)
 
 
 def averages_of(study: Study) -> list[Averages]:

@@ -42,7 +42,10 @@ def _draw(study: Study, ax: Axes, name: str) -> None:
     length = min(len(run.episodes) for run in runs)
     middle = np.median([getattr(run, name)[:length] for run in runs], axis=0)
     ax.plot(runs[0].episodes[:length], middle, color=ours, linewidth=2.2, label=f"median of {count(len(runs), 'run')}")
-    ax.plot(theirs.episodes, getattr(theirs, name), color=style.WARNING, linewidth=1.4, label="published run")
+    known = np.isfinite(getattr(theirs, name))
+    ax.plot(
+        theirs.episodes[known], getattr(theirs, name)[known], color=style.WARNING, linewidth=1.4, label="published run"
+    )
     ax.set_xlim(0, max(theirs.episodes[-1], runs[0].episodes[-1]))
     style.plain(ax.xaxis)
     ax.set_xlabel("episodes")

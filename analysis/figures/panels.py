@@ -71,7 +71,7 @@ def draw_limit(ax: Axes, limit: Limit) -> None:
     """Mark the number of workers that the master was to bear, known before the runs."""
     ax.axvspan(limit.workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
     ax.axvline(limit.workers, color=style.WARNING, linewidth=1.2)
-    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.48 * ax.get_ylim()[1])
+    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.42 * ax.get_ylim()[1])
     ax.annotate(text, place, (5, 0), textcoords="offset points", va="top", fontsize=8.5, color=style.WARNING)
 
 
