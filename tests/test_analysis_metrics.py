@@ -125,5 +125,5 @@ def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
     assert bins["env_steps"].iloc[-1] == summary.env_steps
     assert bins["clock_s"].iloc[-1] == pytest.approx(summary.clock_s)
     assert bins["busy_s"].iloc[-1] / bins["clock_s"].iloc[-1] == pytest.approx(summary.master_utilisation, rel=1e-3)
-    overloaded = int(workers) > summary.saturation_workers_first_tenth
+    overloaded = int(workers) > summary.n0
     assert (numbers["load_start"] > 1.0) == overloaded

@@ -166,5 +166,5 @@ def test_learns_while_the_master_keeps_up(workers, exchange):
 def test_collapses_where_it_does_not(workers):
     summary = train(RunConfig(workers=str(workers), episodes=30_000, exchange=REPORT))
     assert summary.score_last_tenth <= 1
-    assert summary.queue_peak > 30_000 * (1 - summary.saturation_workers_first_tenth / workers) * 0.8
-    assert 13 < summary.saturation_workers_first_tenth < 20
+    assert summary.queue_peak > 30_000 * (1 - summary.n0 / workers) * 0.8
+    assert 13 < summary.n0 < 20

@@ -9,7 +9,7 @@ import pyarrow as pa
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import Totals
 from a3c_core.machine.cores import is_oversubscribed
-from a3c_core.virtual.costs import CostProfile
+from a3c_core.virtual.capacity import capacity
 
 Outcome = Literal["finished", "overloaded", "interrupted"]
 
@@ -47,9 +47,15 @@ class RunSummary(NamedTuple):
     worker_pull_s: float
     worker_wait_s: float
     worker_apply_s: float  # updates by workers themselves, without a master
-    saturation_workers_first_tenth: float  # predicted N*, from the costs and the length of episodes then
-    saturation_workers_last_tenth: float
     update_rows: int = 0  # in updates.parquet
+    results_version: int = 0  # of the program that ran it; older summaries do not tell
+    untrained_steps: float | None = None  # an untrained agent's mean episode: see virtual/capacity.py, as for all below
+    untrained_cycle_s: float | None = None  # C
+    untrained_service_s: float | None = None  # S
+    n0: float | None = None  # C / S
+    n_star: float | None = None  # (C + S) / S
+    limit_workers: float | None = None  # the one of the two that applies to the run's exchange
+    limit_name: Literal["N0", "N*"] | None = None  # all of this is None by the real clock: costs there are not known
 
 
 def summarise(
@@ -59,12 +65,11 @@ def summarise(
     version: int,
     clock_s: float,
     wall_s: float,
-    profile: CostProfile,
     config: RunConfig,
     time_split: dict[str, float],
 ) -> RunSummary:
     """Return the summary of a run's records and totals; `time_split` is where the workers' real time went."""
-    scores, steps = (records[name].to_numpy() for name in ("score", "steps"))
+    scores = records["score"].to_numpy()
     tenth = max(1, len(scores) // 10)
     elapsed_s = clock_s or float("inf")
     return RunSummary(
@@ -95,9 +100,24 @@ def summarise(
         worker_pull_s=time_split.get("pull_s", 0.0),
         worker_wait_s=time_split.get("wait_s", 0.0),
         worker_apply_s=time_split.get("apply_s", 0.0),
-        saturation_workers_first_tenth=profile.saturation_workers(_mean(steps[:tenth])),
-        saturation_workers_last_tenth=profile.saturation_workers(_mean(steps[-tenth:])),
+        **capacity_numbers(config),
     )
+
+
+def capacity_numbers(config: RunConfig) -> dict[str, Any]:
+    """Return how many workers the master was to bear, known before the run; nothing of a run by the real clock."""
+    if not config.is_virtual:
+        return {}
+    known = capacity(config)
+    return {
+        "untrained_steps": known.env_steps,
+        "untrained_cycle_s": known.cycle_s,
+        "untrained_service_s": known.service_s,
+        "n0": known.n0,
+        "n_star": known.n_star,
+        "limit_workers": known.limit,
+        "limit_name": known.limit_name,
+    }
 
 
 def staleness_statistics(histogram: Counter[int]) -> dict[str, Any]:

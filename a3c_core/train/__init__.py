@@ -20,9 +20,9 @@ from a3c_core.results.settings import differences
 from a3c_core.results.summary import Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
+from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.compiled.block import RecordBlock
 from a3c_core.virtual.compiled.support import why_not_compiled_time
-from a3c_core.virtual.costs import CostProfile, load_profile
 from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
@@ -186,15 +186,9 @@ class Run:
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
         summary = summarise(
-            outcome, records, totals, self.learner.version, clock_s, wall_s, self._profile, self._config, time_split
-        )
+            outcome, records, totals, self.learner.version, clock_s, wall_s, self._config, time_split
+        )._replace(results_version=RESULTS_VERSION)
         if self._directory is not None:
             summary = summary._replace(update_rows=self._updates.count if self._updates else 0)
             write_json(self._directory / SUMMARY, summary._asdict())
         return summary
-
-
-def profile_of(config: RunConfig) -> CostProfile:
-    """Return the run's cost profile with its overrides."""
-    overrides = {"slowdown": config.slowdown, "update_s": config.update_s}
-    return load_profile(config.profile).model_copy(update={k: v for k, v in overrides.items() if v is not None})

@@ -22,7 +22,8 @@ from a3c_core.tools import heartbeat
 from a3c_core.tools.assignments import all_settings, read_settings, run_name
 from a3c_core.tools.command_line import Parser, duration, python_command
 from a3c_core.tools.learning_curve import WINDOW, draw_curve
-from a3c_core.train import RunMismatch, profile_of, train
+from a3c_core.train import RunMismatch, train
+from a3c_core.virtual.capacity import profile_of
 
 EXAMPLES = """\
 examples:
