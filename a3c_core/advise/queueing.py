@@ -16,6 +16,7 @@ UNBOUNDED = 0  # size of a queue without an end
 CONSTANT = np.ones(1)  # factors of what always takes equally long
 MOST_WORKERS = 100_000
 _EVENTS, _EVENTS_PER_WORKER = 30_000, 20  # to simulate: enough for two digits, few enough for a page that redraws
+_MOST_OF_THEM = 20  # times as many, where durations vary widely
 _WARM_UP = 4  # the first 1/4 of all events does not count
 
 
@@ -73,7 +74,8 @@ def simulate(
 ) -> Outcome:
     """Return what `system` comes to when each duration is its mean times one of its factors, drawn at random."""
     if events is None:
-        events = _EVENTS + _EVENTS_PER_WORKER * system.workers
+        spread = 1.0 + float(np.var(cycle_factors) + np.var(service_factors))
+        events = round(_EVENTS * min(spread, _MOST_OF_THEM)) + _EVENTS_PER_WORKER * system.workers
     totals, stalenesses = run(system, cycle_factors, service_factors, seed, events)
     seconds, busy_s, queue_s, grown, played = totals
     ordered = np.sort(stalenesses)
