@@ -10,9 +10,8 @@ import rich.console
 from a3c_core.advise import sources, words
 from a3c_core.advise.advice import Advice, advise
 from a3c_core.advise.costs import Costs
-from a3c_core.advise.fit import fit
 from a3c_core.advise.jitter import Factors
-from a3c_core.advise.log import LogError, read_log
+from a3c_core.advise.log import LogError
 from a3c_core.advise.queueing import MOST_WORKERS, UNBOUNDED
 from a3c_core.results.files import write_whole
 from a3c_core.tools.command_line import Parser, new_file, positive_seconds, whole_number
@@ -59,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _costs(options: argparse.Namespace) -> Costs:
     """Return the costs from the one place that was named."""
     if options.log is not None:
-        return fit(read_log(options.log), f"by the log {options.log}")
+        return sources.from_log(options.log)
     if options.costs is not None:
         return sources.from_profile(options.costs)
     if options.measure is not None:

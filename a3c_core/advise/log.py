@@ -1,10 +1,7 @@
-"""A log of who worked when, from CSV, Parquet or a run of ours: read, put together, and refused with the line."""
+"""A log of who worked when: read from CSV or Parquet, put together, and refused with the line."""
 
 import csv
 import math
-import subprocess
-import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -50,21 +47,9 @@ class Log(NamedTuple):
     env_steps: float = math.nan  # of an episode, where it is known
 
 
-def read_log(name: str) -> Log:
-    """Return the log in a file, in a cell's directory or in an MLflow run (runs:/ID)."""
-    try:
-        if name.startswith("runs:/"):
-            return _read_mlflow(name)
-        path = Path(name)
-        if path.is_dir():
-            from a3c_core.advise.own_runs import read_cell
-
-            return check(read_cell(path))
-        if not path.is_file():
-            raise LogError(f"no log {shown(name)}: name a CSV or Parquet file, a cell's directory, or runs:/ID")
-        return put_together(*(_parquet_rows(path) if path.suffix == ".parquet" else _csv_rows(path)))
-    except OSError as error:
-        raise LogError(f"can't read the log {shown(name)}: {error.strerror or error}") from error
+def read_file(path: Path) -> Log:
+    """Return the log in a CSV or Parquet file."""
+    return put_together(*(_parquet_rows(path) if path.suffix == ".parquet" else _csv_rows(path)))
 
 
 def put_together(rows: list[Row], notes: tuple[str, ...]) -> Log:
@@ -224,9 +209,6 @@ def _joined(halves: list[Row]) -> list[Row]:
     return joined
 
 
-# Other places
-
-
 def _parquet_rows(path: Path) -> tuple[list[Row], tuple[str, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -239,21 +221,3 @@ def _parquet_rows(path: Path) -> tuple[list[Row], tuple[str, ...]]:
     columns = [table[name].to_pylist() for name in COLUMNS]
     texts = (["" if value is None else str(value) for value in row] for row in zip(*columns, strict=True))
     return [_row(line, dict(zip(COLUMNS, row, strict=True))) for line, row in enumerate(texts, 1)], ()
-
-
-def _read_mlflow(address: str) -> Log:
-    """Return the log of a run that our sweeps tracked: MLflow's own command brings its files, we need not import it."""
-    from a3c_core.advise.own_runs import read_cell
-
-    with tempfile.TemporaryDirectory() as folder:
-        download = ["mlflow", "artifacts", "download", "--artifact-uri", address, "--dst-path", folder]
-        ended = subprocess.run([sys.executable, "-m", *download], capture_output=True, text=True, check=False)
-        if ended.returncode:
-            reason = (ended.stderr.strip().splitlines() or ["no reason was given"])[-1]
-            raise LogError(f"MLflow has no files of {shown(address)} ({reason}): is MLFLOW_TRACKING_URI set?")
-        found = next(Path(folder).rglob("updates.parquet"), None)
-        if found is None:
-            raise LogError(
-                f"the run {shown(address)} has no updates.parquet: it is none of our sweeps', or an older one"
-            )
-        return check(read_cell(found.parent))

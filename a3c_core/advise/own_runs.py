@@ -1,12 +1,15 @@
-"""A run of ours as a log: from its records, virtual or real."""
+"""A run of ours as a log: from its records, virtual or real, on disk or in MLflow."""
 
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from a3c_core.advise.log import LEAST_ROWS, Log, LogError, Numbers
-from a3c_core.results.layout import CONFIG, read_json
+from a3c_core.advise.log import LEAST_ROWS, Log, LogError, Numbers, check
+from a3c_core.results.layout import CONFIG, UPDATES, read_json
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.tools.errors import shown
 
@@ -27,7 +30,7 @@ def read_cell(directory: Path) -> Log:
     if known.sum() < LEAST_ROWS:
         raise LogError(f"{shown(str(directory))} has no master's updates: workers that apply their own wait for nobody")
     steps = float(episodes["steps"].to_numpy().mean()) if len(episodes) else np.nan
-    return Log(
+    log = Log(
         line=np.flatnonzero(known) + 1,
         worker=columns["worker"][known].astype(np.int64),
         start=started_s[known],
@@ -36,6 +39,21 @@ def read_cell(directory: Path) -> Log:
         update_end=columns["applied_s"][known],
         env_steps=steps,
     )
+    return check(log)
+
+
+def read_mlflow(address: str) -> Log:
+    """Return the log of a run that our sweeps tracked: MLflow's own command brings its files, we need not import it."""
+    with tempfile.TemporaryDirectory() as folder:
+        download = ["mlflow", "artifacts", "download", "--artifact-uri", address, "--dst-path", folder]
+        ended = subprocess.run([sys.executable, "-m", *download], capture_output=True, text=True, check=False)
+        if ended.returncode:
+            reason = (ended.stderr.strip().splitlines() or ["no reason was given"])[-1]
+            raise LogError(f"MLflow has no files of {shown(address)} ({reason}): is MLFLOW_TRACKING_URI set?")
+        found = next(Path(folder).rglob(UPDATES), None)
+        if found is None:
+            raise LogError(f"the run {shown(address)} has no {UPDATES}: it is none of our sweeps', or an older one")
+        return read_cell(found.parent)
 
 
 def _starts(directory: Path, columns: dict[str, Numbers], episodes: pa.Table) -> Numbers:

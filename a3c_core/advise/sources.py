@@ -1,15 +1,18 @@
-"""Costs by hand, from a profile, or measured here; and back into a profile for virtual time."""
+"""Costs by hand, from a log, from a profile, or measured here; and back into a profile for virtual time."""
 
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 
 from a3c_core.advise.costs import Costs
 from a3c_core.advise.fit import fit
 from a3c_core.advise.jitter import Factors, exponential, lognormal
-from a3c_core.advise.log import LEAST_ROWS, check, log_of
+from a3c_core.advise.log import LEAST_ROWS, LogError, check, log_of, read_file
+from a3c_core.advise.own_runs import read_cell, read_mlflow
 from a3c_core.advise.queueing import CONSTANT, System
+from a3c_core.tools.errors import shown
 from a3c_core.virtual.costs import CostProfile, load_profile
 
 _STEPS = 10  # along growth given by hand
@@ -31,6 +34,23 @@ def by_hand(episode_s: float, update_s: float, latency_s: float, grows: float) -
     return Costs(system, "by the costs given", cycles_s=cycles_s)
 
 
+def from_log(name: str) -> Costs:
+    """Return the costs that explain a log: in a file, in a cell's directory or in an MLflow run (runs:/ID)."""
+    path = Path(name)
+    try:
+        if name.startswith("runs:/"):
+            log = read_mlflow(name)
+        elif path.is_dir():
+            log = read_cell(path)
+        elif path.is_file():
+            log = read_file(path)
+        else:
+            raise LogError(f"no log {shown(name)}: name a CSV or Parquet file, a cell's directory, or runs:/ID")
+    except OSError as error:
+        raise LogError(f"can't read the log {shown(name)}: {error.strerror or error}") from error
+    return fit(log, f"by the log {name}")
+
+
 def from_profile(name: str) -> Costs:
     """Return the costs of an untrained agent at a profile, with the report's exchange; ValueError says why not."""
     from a3c_core.config import RunConfig
@@ -40,11 +60,14 @@ def from_profile(name: str) -> Costs:
     if not profile.update_s:
         raise ValueError(f"the profile {name} has updates that cost nothing: any number of workers can be fed")
     known = capacity(RunConfig(profile=name, exchange=_REPORTS_EXCHANGE))
+    stall_s = profile.slowdown * profile.stall_s if profile.stall_every else 0.0  # before it grows
     system = System(
         workers=1,
         cycle_s=known.cycle_s - profile.latency_s,
         latency_s=profile.latency_s,
-        service_s=known.service_s,
+        service_s=known.service_s - (stall_s / profile.stall_every if stall_s else 0.0),
+        stall_s=stall_s,
+        stall_every=profile.stall_every,
         cores=profile.cores,
         threads_per_core=profile.threads_per_core,
         threading_gain=profile.threading_gain,
@@ -95,6 +118,8 @@ def as_profile(costs: Costs) -> CostProfile:
         step_s=system.cycle_s / steps if steps else 0.0,
         reset_s=0.0 if steps else system.cycle_s,
         update_s=system.service_s,
+        stall_every=system.stall_every,
+        stall_s=system.stall_s,
         push_latency_s=system.latency_s,
         cores=system.cores,
         threads_per_core=system.threads_per_core,
