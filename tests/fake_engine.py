@@ -49,11 +49,14 @@ class FakeEngine(OneAfterAnother):
         return Rollout(0.0, 0.0, steps, 0.0, 0, terminated=True, truncated=False, gradient=gradient)
 
 
-def simulate(config: RunConfig, profile: CostProfile, engine: FakeEngine | None = None):
-    """Return (simulation after its end, its records), with one parameter that falls by 1 at every update."""
+def simulate(config: RunConfig, profile: CostProfile, engine: FakeEngine | None = None, **options):
+    """Return (simulation after its end, its records), with one parameter that falls by 1 at every update.
+
+    `options`: further ones of Simulation.
+    """
     records: list[EpisodeRecord] = []
     master = GradientLearner(np.zeros(1, np.float32), Optimizer(1, "sgd", learning_rate=1.0))
-    simulation = Simulation(config, profile, master, records.append, engine=engine or FakeEngine())
+    simulation = Simulation(config, profile, master, records.append, engine=engine or FakeEngine(), **options)
     simulation.start()
     while simulation.step():
         pass

@@ -63,12 +63,15 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
 def random_profile(rng: np.random.Generator) -> dict[str, Any]:
     """Return the costs of a profile, of which many are 0."""
     costs = "gradient_step_s gradient_call_s reset_s load_s send_s oversleep_s resume_s wake_s receive_s read_s"
-    further = "publish_s pull_latency_s push_latency_s"
+    further = "publish_s record_s pull_latency_s push_latency_s"
     some = {name: float(rng.random() * 1e-3 * rng.integers(2)) for name in (*costs.split(), *further.split())}
     return {
         **some,
         "step_s": float(rng.random() * 5e-3),
         "update_s": float(rng.random() * 2e-2),
+        "stall_every": int(rng.choice([0, 1, 7, 50])),
+        "stall_s": float(rng.random() * 0.1),
+        "stall_growth_s": float(rng.random() * 1e-3),
         "worker_start_s": float(rng.random()),
         "cores": int(rng.choice([2, 5, 1_000_000])),
         "threads_per_core": int(rng.integers(1, 3)),

@@ -131,3 +131,15 @@ def test_the_summary_tells_of_it(runtime, tmp_path):
     assert (summary["n0"], summary["n_star"], summary["limit_workers"]) == (known.n0, known.n_star, known.limit)
     assert (summary["untrained_steps"], summary["limit_name"]) == (known.env_steps, "N0")
     assert summary["untrained_cycle_s"] / summary["untrained_service_s"] == pytest.approx(summary["n0"])
+
+
+@pytest.mark.usefixtures("lives_100_steps")
+def test_the_service_includes_bookkeeping_as_it_is_at_the_start(tmp_path, monkeypatch):
+    stalls = {"record_s": 0.02, "stall_every": 10, "stall_s": 0.3, "stall_growth_s": 5.0}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump({"step_s": 0.01, "update_s": 0.1, **stalls}))
+    known = capacity(RunConfig(profile=str(tmp_path / "p.yaml")))
+    assert known.service_s == pytest.approx(0.1 + 0.02 + 0.03)
+    pieces = {"learner": {"t_max": 50, "update_every": "t_max", "standardise": False}}
+    monkeypatch.setattr(capacity_module, "untrained", lambda config: capacity_module.Untrained(10, 1000, 20))
+    halves = capacity(RunConfig.model_validate({"profile": str(tmp_path / "p.yaml"), **pieces}))
+    assert halves.service_s == pytest.approx(0.1 + (0.02 + 0.03) / 2)  # only every other parcel ends an episode

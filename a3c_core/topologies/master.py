@@ -34,6 +34,7 @@ class MasterTopology(WorkerTopology):
         self.queue = ParcelQueue(self.learner.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
+        self._written_up = 0  # episodes that parcels ended which the master took up
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
         self.handlers[UPDATED] = self._updated
@@ -103,10 +104,15 @@ class MasterTopology(WorkerTopology):
         oldest = self.queue.popleft_many(taken)
         self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
         seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
+        seconds += self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in oldest))
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
         for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
             self._enqueue(self.slots[worker], parcel, gradient)
+
+    def _bookkeeping_s(self, ended: int) -> float:
+        before, self._written_up = self._written_up, self._written_up + ended
+        return self.profile.bookkeeping_s(before, ended)
 
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
@@ -141,6 +147,7 @@ class MasterTopology(WorkerTopology):
         arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {
             "overloaded": self.overloaded,
+            "written_up": self._written_up,
             "mail": [(worker, mail.version) for worker, mail in self._mail.items()],
             "empty": sorted(self._empty),
             "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
@@ -151,7 +158,7 @@ class MasterTopology(WorkerTopology):
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         super().restore(numbers, arrays, folder)
-        self.overloaded = numbers["overloaded"]
+        self.overloaded, self._written_up = numbers["overloaded"], numbers["written_up"]
         self._mail = {
             worker: Publication(version, arrays[f"worker{worker}_mail"]) for worker, version in numbers["mail"]
         }

@@ -71,7 +71,9 @@ def capacity(config: RunConfig) -> Capacity:
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
     mailboxes = 1.0 if config.gradients.channel == "mailbox" else 0.0  # one for each parcel: its worker's
-    return Capacity(played.episode_steps, cycle_s, profile.service_s(mailboxes), "N*" if waits else "N0")
+    episodes = config.agents_per_worker * played.episodes / played.pieces  # that a parcel ends
+    service_s = profile.service_s(mailboxes) + episodes * profile.first_bookkeeping_s
+    return Capacity(played.episode_steps, cycle_s, service_s, "N*" if waits else "N0")
 
 
 def profile_of(config: RunConfig) -> CostProfile:

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from a3c_core.machine.jit import compilable
-from a3c_core.section import MOST_SLOWDOWN, Cost, Section
+from a3c_core.section import MOST_EPISODES, MOST_SLOWDOWN, Cost, Section
 from a3c_core.streams import stream_words, uniform
 from a3c_core.tools.errors import in_words, shown, unknown
 from a3c_core.tools.yaml_text import Document, NotYaml, read_yaml
@@ -36,6 +36,10 @@ class CostProfile(Section):
     update_s: Cost = Field(description="master: apply a gradient")
     read_s: Cost = Field(0, description="master: read its parameters after an update")
     publish_s: Cost = Field(0, description="master: put parameters into one worker's mailbox")
+    record_s: Cost = Field(0, description="master: write up an episode that has ended")
+    stall_every: int = Field(0, ge=0, le=MOST_EPISODES, description="master: episodes between two stalls; 0: none")
+    stall_s: Cost = Field(0, description="master: a stall, such as a table and pictures of all episodes so far")
+    stall_growth_s: Cost = Field(0, description="master: how much longer a stall is for every episode so far")
     pull_latency_s: Cost = Field(0, description="parameters under way to a worker: time that uses no core")
     push_latency_s: Cost = Field(0, description="a gradient under way to the master")
     worker_start_s: Cost = Field(0, description="from the decision to add a worker to its first step")
@@ -61,9 +65,22 @@ class CostProfile(Section):
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
         return service_s(self, mailboxes, idle, gradients)
 
+    def bookkeeping_s(self, before: int, ended: int) -> float:
+        """Seconds that the master spends on writing up `ended` episodes, having written up `before`; stalls included."""
+        return bookkeeping_s(self, before, ended)
+
+    @property
+    def first_bookkeeping_s(self) -> float:
+        """The same per episode, on average and at a run's start, when stalls have not grown yet."""
+        stall_s = self.stall_s / self.stall_every if self.stall_every else 0.0
+        return self.slowdown * (self.record_s + stall_s)
+
     @property
     def apply_s(self) -> float:
-        """Seconds that a worker spends on applying its own gradient, where there is no master."""
+        """Seconds that a worker spends on applying its own gradient, where there is no master.
+
+        Nor is there anybody whom bookkeeping could keep from anything: it costs nothing then.
+        """
         return self.slowdown * self.update_s
 
     @property
@@ -113,6 +130,16 @@ def service_s(costs, mailboxes, idle, gradients):
     """Return the seconds of a core that one update takes."""
     update_s = costs.receive_s * gradients + costs.update_s + costs.read_s
     return costs.slowdown * (costs.wake_s * idle + update_s + mailboxes * costs.publish_s)
+
+
+@compilable
+def bookkeeping_s(costs, before, ended):
+    """Return the seconds of a core that writing up `ended` episodes takes, with the stalls that fall among them."""
+    seconds, every = costs.record_s * ended, int(costs.stall_every)
+    if every > 0:
+        for stall in range(before // every + 1, (before + ended) // every + 1):
+            seconds += costs.stall_s + costs.stall_growth_s * (stall * every)
+    return costs.slowdown * seconds
 
 
 @compilable

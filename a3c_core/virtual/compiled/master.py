@@ -140,6 +140,9 @@ def _begin_update(state):
     state.workers[MASTER].started_s = numbers.now_s
     is_idle = 1 if numbers.kind == timeline.PLAYED else 0
     seconds = costs.service_s(state.given[0], numbers.empty, is_idle, 1)
+    ended = 1 if state.parcels[numbers.serving].ends else 0
+    seconds += costs.bookkeeping_s(state.given[0], numbers.written_up, ended)
+    numbers.written_up += ended
     served = numbers.applied + numbers.rejected
     numbers.master_busy_s += timeline.work(state, seconds, MASTER, timeline.UPDATED, served)
     if numbers.blocked > 0:

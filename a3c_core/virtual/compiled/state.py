@@ -38,7 +38,7 @@ NUMBERS = np.dtype(
         *_fields("i8", "events kind workers_on_core master_on_core"),  # the timeline
         *_fields("i8", "alive next_id empty places rows slots"),  # workers, empty mailboxes; what is free
         *_fields("i8", "first last"),  # who still begins within this event
-        *_fields("i8", "serving blocked blocked_first overloaded"),  # the master
+        *_fields("i8", "serving written_up blocked blocked_first overloaded"),  # the master
         *_fields("i8", "waiting queue_first head tail spilled"),  # its queue: see there
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
         *_fields("i8", " ".join(STATUSES)),
