@@ -15,6 +15,7 @@ PARTS = 10  # of a log, to see growth
 _GROWN = 1.5  # times as long at the end: nobody would call less growth
 _BLOCKS = 20  # whose means tell how sure the whole's is, however its rows depend on each other
 _STOP = 5.0  # times a median update: no update any more
+_ACCIDENTS = 3  # stops: so many are the learner's ways
 _FEWEST = 10  # rows that tell something
 _SLIGHT = 0.01  # of a median update: two times are the same
 _SOME = 0.1  # of the workers that met a busy learner, held up: its queue is bounded
@@ -52,8 +53,8 @@ def fit(log: Log, about: str) -> Costs:
     """Return the costs that explain a log."""
     updates = observe_updates(log)
     exchange = _exchange(log, updates.found_idle)
-    stalls = find_stalls(updates)
-    steady_s = np.delete(updates.service_s, stalls.are if stalls else [])
+    stalls, accidents, stops = find_stops(updates)
+    steady_s = np.delete(updates.service_s, accidents if stalls is None else stalls.are)
     work_s = (log.end - log.start)[np.argsort(log.end, kind="stable")]
     parts = [part.mean() for part in np.array_split(work_s, PARTS)]
     grows = _grows(parts)
@@ -70,11 +71,13 @@ def fit(log: Log, about: str) -> Costs:
         stall_s=stalls.seconds if stalls else 0.0,
         stall_every=stalls.every if stalls else 0,
     )
+    held = f"a full queue holds workers up; its length is not in the log, {QUEUE} is assumed: say it with --queue"
     words = [
         *log.notes,
+        held if exchange.queue else "",
         _tail(work_s / usual_s, "episodes"),
         _tail(steady_s, "updates"),
-        stalls.words if stalls else "",
+        stops,
     ]
     return Costs(
         system=system,
@@ -82,7 +85,7 @@ def fit(log: Log, about: str) -> Costs:
         cycle_factors=empirical(work_s / usual_s),
         service_factors=empirical(steady_s),
         notes=tuple(word for word in words if word),
-        uncertainty=2.0 * float(np.hypot(_error(work_s / usual_s), _error(updates.service_s))),
+        uncertainty=2.0 * float(np.hypot(_error(work_s / usual_s), _error(np.delete(updates.service_s, accidents)))),
         cycles_s=tuple(float(part) + latency_s for part in parts) if grows else (),
         parcels=len(work_s),
         env_steps=log.env_steps,
@@ -108,18 +111,30 @@ def observe_updates(log: Log) -> Updates:
     return Updates(service_s, np.repeat(was_idle, sizes), latency_s, batch=max(1, round(sizes.mean())))
 
 
-def find_stalls(updates: Updates) -> Stalls | None:
-    """Return the stops that come after about equally many updates, if there are any."""
+def find_stops(updates: Updates) -> tuple[Stalls | None, NDArray[np.int64], str]:
+    """Return stops that come again and again, those that are no part of the learner's ways, and all in words."""
     service_s = updates.service_s
     usual_s = float(np.median(service_s))
     are = np.flatnonzero(service_s > _STOP * usual_s)
-    if are.size < 3:
-        return None
+    lost_s = service_s[are] - usual_s
+    none = np.array([], np.int64)
+    if 0 < are.size < _ACCIDENTS and lost_s.sum() > _SLIGHT * service_s.sum():
+        times = "once" if are.size == 1 else "twice"
+        return (
+            None,
+            are,
+            f"the master stopped {times}, for {in_seconds(lost_s.max())}: left out, as when things start up",
+        )
+    stalls = _stalls(are, lost_s) if are.size >= _ACCIDENTS else None
+    return (None, none, "") if stalls is None else (stalls, none, stalls.words)
+
+
+def _stalls(are: NDArray[np.int64], lost_s: Numbers) -> Stalls | None:
+    """Return the stops as periodic ones if they come after about equally many updates."""
     every = float(np.median(np.diff(are)))
     periods = np.diff(are) / every
     if every < 2 or np.mean(np.abs(periods - np.round(periods)) < 0.1) < 0.9 or np.mean(np.round(periods) == 1) < 0.5:
         return None
-    lost_s = service_s[are] - usual_s
     words = f"the master stops for {in_seconds(lost_s.mean())} every {round(every):,} updates"
     if lost_s[-1] > _GROWN * lost_s[0]:
         words += f" (for {in_seconds(lost_s[0])} at first, {in_seconds(lost_s[-1])} at the end)"

@@ -149,13 +149,20 @@ def _csv_rows(path: Path) -> tuple[list[Row], tuple[str, ...]]:
 def _rows(lines: list[tuple[int, str]]) -> Iterator[Row]:
     columns: tuple[str, ...] = COLUMNS
     for place, (line, text) in enumerate(lines):
-        fields = [field.strip() for field in next(csv.reader([text]))]
+        fields = _fields(line, text)
         if place == 0 and "worker" in fields:
             columns = _columns(fields)
             continue
         if len(fields) != len(columns):
             raise LogError(f"line {line} of the log has {len(fields)} fields, and {len(columns)} are needed")
         yield _row(line, dict(zip(columns, fields, strict=True)))
+
+
+def _fields(line: int, text: str) -> list[str]:
+    try:
+        return [field.strip() for field in next(csv.reader([text]))]
+    except csv.Error as error:
+        raise LogError(f"line {line} of the log is not CSV: {error}") from error
 
 
 def _columns(names: Iterable[str]) -> tuple[str, ...]:
@@ -206,7 +213,7 @@ def _joined(halves: list[Row]) -> list[Row]:
             )
         pairs = zip(its_work, its_updates, strict=False)
         joined += [done._replace(update_start=half.update_start, update_end=half.update_end) for done, half in pairs]
-    return joined
+    return sorted(joined, key=lambda row: row.update_start)  # whoever wrote its half first
 
 
 def _parquet_rows(path: Path) -> tuple[list[Row], tuple[str, ...]]:

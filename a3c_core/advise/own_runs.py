@@ -1,5 +1,6 @@
 """A run of ours as a log: from its records, virtual or real, on disk or in MLflow."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,12 +45,15 @@ def read_cell(directory: Path) -> Log:
 
 def read_mlflow(address: str) -> Log:
     """Return the log of a run that our sweeps tracked: MLflow's own command brings its files, we need not import it."""
+    if not os.environ.get("MLFLOW_TRACKING_URI") and not Path("mlflow.db").is_file():
+        raise LogError("there is no ./mlflow.db here, and MLFLOW_TRACKING_URI names no other store")
     with tempfile.TemporaryDirectory() as folder:
-        download = ["mlflow", "artifacts", "download", "--artifact-uri", address, "--dst-path", folder]
+        run = address.removeprefix("runs:/").strip("/")
+        download = ["mlflow", "artifacts", "download", "--run-id", run, "--dst-path", folder]
         ended = subprocess.run([sys.executable, "-m", *download], capture_output=True, text=True, check=False)
         if ended.returncode:
             reason = (ended.stderr.strip().splitlines() or ["no reason was given"])[-1]
-            raise LogError(f"MLflow has no files of {shown(address)} ({reason}): is MLFLOW_TRACKING_URI set?")
+            raise LogError(f"MLflow has no files of {shown(address)} ({reason})")
         found = next(Path(folder).rglob(UPDATES), None)
         if found is None:
             raise LogError(f"the run {shown(address)} has no {UPDATES}: it is none of our sweeps', or an older one")

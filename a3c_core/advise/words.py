@@ -27,8 +27,7 @@ def _fed(advice: Advice) -> str:
     full = f"N0 = C / S = {_number(system.n0)}, N* = (C + S) / S = {_number(system.n_star)}"
     if system.batch > 1:
         full = full.replace("/ S", f"/ (S / {system.batch})")
-    workers = f"{advice.fed:,} worker{'s' if advice.fed != 1 else ''}"
-    return f"This learner can feed {workers}: {costs}, so {full} ({advice.costs.about})."
+    return f"This learner can feed {_workers(advice.fed)}: {costs}, so {full} ({advice.costs.about})."
 
 
 def _asked(advice: Advice) -> str:
@@ -66,7 +65,7 @@ def _stale(advice: Advice) -> str:
     said = []
     for count in (count for count in advice.asked if not is_overflowing(system, count)):
         outcome = advice.at(count)
-        said.append(f"{_number(outcome.staleness)} with {count:,} workers (95 %: at most {outcome.staleness_95:,.0f})")
+        said.append(f"{_number(outcome.staleness)} with {_workers(count)} (95 %: at most {outcome.staleness_95:,.0f})")
     without_end = [count for count in advice.asked if is_overflowing(system, count)]
     if without_end:
         said.append(f"ever more with {_listed(without_end)}")
@@ -113,7 +112,7 @@ def _sure(advice: Advice) -> str:
             else "cycles that do not vary"
         )
         waiting = f"{_number(full.waiting)} gradients wait on average"
-        parts.append(f"with {varied}, {advice.fed:,} workers keep it {_percent(full.utilisation)} busy and {waiting}")
+        parts.append(f"with {varied}, {_workers(advice.fed)} keep it {_percent(full.utilisation)} busy and {waiting}")
     if costs.growth == 1.0:
         parts.append("if episodes get longer, as they do when something is learned, N0 grows in proportion")
     return f"How sure: {'; '.join(parts)}."
@@ -189,6 +188,10 @@ def as_json(advice: Advice) -> dict[str, Any]:
         "remedies": [{**remedy._asdict(), "n0": _finite(remedy.n0)} for remedy in advice.remedies],
         "schedule": {**advice.schedule._asdict(), "line": advice.schedule.line} if advice.schedule else None,
     }
+
+
+def _workers(count: int) -> str:
+    return f"{count:,} worker{'s' if count != 1 else ''}"
 
 
 def _percent(share: float) -> str:
