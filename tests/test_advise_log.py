@@ -205,8 +205,6 @@ def test_a_run_in_mlflow_is_the_cell_it_mirrors(tmp_path, monkeypatch):
     tracked = runs_of(client, "logged")[name]
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     assert from_log(f"runs:/{tracked.info.run_id}").system == from_log(str(study.cell(name))).system
-    with pytest.raises(LogError, match="MLflow has no files"):
-        from_log("runs:/nowhere")
 
 
 def test_two_learners_are_refused(tmp_path):

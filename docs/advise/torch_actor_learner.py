@@ -62,7 +62,8 @@ def main() -> None:
     parser.add_argument("--log", default="times.csv")
     options = parser.parse_args()
     Path(options.log).unlink(missing_ok=True)
-    context = mp.get_context("spawn")
+    torch.set_num_threads(1)  # before the first operation: threads do not survive a fork
+    context = mp.get_context("fork")
     shared, gradients = new_model().share_memory(), context.Queue(maxsize=HOLDS)
     ready = context.Barrier(options.workers + 1)  # so that starting up is not measured
     arguments = (shared, gradients, ready, options.log)
