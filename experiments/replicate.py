@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 from rich.console import Console
@@ -19,6 +19,7 @@ from a3c_core.tools.command_line import Parser
 from a3c_core.train import train
 
 RESULTS = Path(__file__).parent.parent / "results"
+_UNTOLD_VERSION = 2  # of results whose summary does not tell it
 EXAMPLES = """\
 examples:
   python -m experiments.replicate                              # the cheapest cell of every study in virtual time
@@ -35,7 +36,7 @@ class Known(NamedTuple):
 
     study: str
     cell: str
-    config: str  # as JSON
+    config: str  # as JSON, as it is written today
     env_steps: int  # what running it again costs
     digest: str
 
@@ -44,17 +45,24 @@ def known_cells(folder: Path) -> list[Known]:
     """Return the finished cells of a study in virtual time, cheapest first, as its compact table tells."""
     rows = pq.read_table(folder / "runs.parquet").to_pylist()
     cells = [
-        Known(folder.name, row["cell"], row["config"], json.loads(row["summary"])["env_steps"], row["episodes_sha256"])
+        _known(folder.name, row)
         for row in rows
         if row["episodes_sha256"] and json.loads(row["config"]).get("runtime", "simulate") == "simulate"
     ]
     return sorted(cells, key=lambda known: (known.env_steps, known.cell))
 
 
+def _known(study: str, row: dict[str, Any]) -> Known:
+    """Return a row's cell, at the costs that its settings meant when it was run."""
+    summary = json.loads(row["summary"])
+    config = upgraded(json.loads(row["config"]), summary.get("results_version", _UNTOLD_VERSION))
+    return Known(study, row["cell"], json.dumps(config), summary["env_steps"], row["episodes_sha256"])
+
+
 def digest_again(known: Known) -> str:
     """Run a cell from its beginning, and return the digest of its records."""
     with tempfile.TemporaryDirectory(prefix="replicate-") as directory:
-        train(RunConfig.model_validate(upgraded(json.loads(known.config))), Path(directory), run=known.cell)
+        train(RunConfig.model_validate(json.loads(known.config)), Path(directory), run=known.cell)
         return hashlib.sha256((Path(directory) / "episodes.parquet").read_bytes()).hexdigest()
 
 

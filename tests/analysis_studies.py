@@ -17,6 +17,7 @@ from a3c_core.train import train
 from analysis.data.study import Study, schedule_label, variant_label
 
 REPORT_EXCHANGE = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
+SLOW_MASTER = {"exchange": REPORT_EXCHANGE, "profile": "report-tf2.21"}  # 20 workers are too many for it
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -25,7 +26,7 @@ def plan(directory: Path, axes: dict[str, list[Any]], **fixed: Any) -> list[dict
     cells = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
-        config = RunConfig.model_validate(_nested({"exchange": REPORT_EXCHANGE, **fixed, **settings}))
+        config = RunConfig.model_validate(_nested({**SLOW_MASTER, **fixed, **settings}))
         cell_id = ",".join(f"{name}={value}".replace("->", "to") for name, value in settings.items())
         cells.append({"id": cell_id, "settings": settings, "config": config.model_dump(mode="json")})
     question = "How many asynchronous workers can one learner bear, and why?"

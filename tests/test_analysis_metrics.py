@@ -11,7 +11,7 @@ from a3c_core.results.records import read_records
 from a3c_core.train import train
 from analysis.data import metrics
 from analysis.data.score import score_of
-from tests.analysis_studies import REPORT_EXCHANGE
+from tests.analysis_studies import SLOW_MASTER
 
 
 def made_up_records(episodes: int) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def test_saturation():
 
 @pytest.mark.parametrize("workers", ["4", "30"])
 def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
-    config = RunConfig.model_validate({"workers": workers, "episodes": 600, "exchange": REPORT_EXCHANGE})
+    config = RunConfig.model_validate({"workers": workers, "episodes": 600, **SLOW_MASTER})
     summary = train(config, tmp_path)
     records = read_records(tmp_path).to_pandas()
     bins = metrics.binned(records, 600)

@@ -96,6 +96,12 @@ def test_a_mailbox_is_filled_for_every_parcel():
     assert mailbox.service_s - latest.service_s == pytest.approx(profile.publish_s * profile.slowdown)
 
 
+@pytest.mark.parametrize(("profile", "least", "most"), [("report", 40, 52), ("report-tf2.21", 12, 15)])
+def test_the_reports_master(profile, least, most):
+    for seed in range(5):
+        assert least < capacity(RunConfig(profile=profile, seed=seed, exchange=REPORT)).limit < most
+
+
 def test_it_knows_nothing_of_the_run():
     """Other workers, longer runs and other learning rates change nothing; another seed is another agent."""
     config = RunConfig(profile="uniform")

@@ -19,7 +19,7 @@ from tests.random_settings import random_config, random_profile
 REPORT = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
 AUTO = {"auto_min": 2, "auto_max": 30, "spacing": 10, "window": 5}
 DIRECTED = {
-    "an overloaded master": {"workers": "40", "episodes": 1500, "exchange": REPORT},
+    "an overloaded master": {"workers": "70", "episodes": 1500, "exchange": REPORT},
     "gradients that are refused": {"workers": "6", "learner": {"optimizer": "sgd", "learning_rate": 1e6}},
     "workers that come and go": {"workers": "auto", "episodes": 1500, "schedule": AUTO, "exchange": REPORT},
     "overloaded at its end": {"workers": "auto", "schedule": AUTO, "exchange": {**REPORT, "overload_limit": 15}},
@@ -94,8 +94,8 @@ def test_interrupted_anywhere_it_ends_in_the_same_bytes(seed, tmp_path, twin):
 def test_a_queue_that_does_not_fit_into_memory_gives_the_same_bytes(limit, tmp_path, twin, monkeypatch):
     """Also where the run is interrupted while most of the queue is in a file; a limit ends it there."""
     monkeypatch.setattr("a3c_core.virtual.compiled.state.QUEUE_BYTES", 0)  # as few blocks in memory as can be
-    exchange = {**REPORT, "overload_limit": limit}
-    config = RunConfig.model_validate({"workers": "40", "episodes": 4000, "exchange": exchange})
+    changed = {"profile": "report-tf2.21", "exchange": {**REPORT, "overload_limit": limit}}
+    config = RunConfig.model_validate({"workers": "40", "episodes": 4000, **changed})
     most = 0
     for events in (900, 1500, 1800, 2500):
         run = Run(config, tmp_path / "cut")

@@ -12,7 +12,7 @@ import pytest
 
 import run_sweep
 from a3c_core.config import RunConfig
-from a3c_core.results.settings import beyond_defaults, differences, flatten, of_config
+from a3c_core.results.settings import beyond_defaults, differences, flatten, of_config, upgraded
 from analysis import report
 from analysis.data import compact
 from analysis.data.load import assemble, gather, load_study, read_plan
@@ -42,6 +42,13 @@ def test_settings_that_older_results_do_not_name_have_their_defaults():
     for name in ("workers", "episodes", "exchange.queue"):
         assert list(differences(without(now, name), now)) == [name]
     assert differences({**now, "telepathy": True}, now) == {"telepathy": (True, None)}
+
+
+def test_a_profile_that_got_other_costs_is_known_by_another_name():
+    assert upgraded({"profile": "report"}, 2)["profile"] == upgraded({}, 2)["profile"] == "report-tf2.21"
+    assert upgraded({"profile": "uniform"}, 2)["profile"] == "uniform"
+    for version in (3, None):  # None: who compares settings goes by what is written
+        assert upgraded({"profile": "report"}, version)["profile"] == "report"
 
 
 @pytest.fixture(scope="module")

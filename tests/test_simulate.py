@@ -78,7 +78,8 @@ def test_a_master_with_priority_waits_for_no_core(first):
 
 def test_saturation_is_where_the_two_meet():
     assert UNIFORM.saturation_workers(100) == pytest.approx(11)
-    assert load_profile("report").saturation_workers(62) == pytest.approx(16, abs=1)
+    assert load_profile("report-tf2.21").saturation_workers(62) == pytest.approx(16, abs=1)
+    assert load_profile("report").saturation_workers(62) == pytest.approx(54, abs=1)
     assert CostProfile(step_s=1, update_s=0).saturation_workers(1) == math.inf
 
 

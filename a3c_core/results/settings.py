@@ -13,6 +13,7 @@ from a3c_core.config import RunConfig
 from a3c_core.outsiders import modules_of
 
 Flat = dict[str, Any]  # dotted name -> value
+_NEW_COSTS = 3  # the version of results from which on the profile `report` has the costs of the report's time
 
 
 def flatten(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -43,9 +44,15 @@ def of_saved(saved: Mapping[str, Any]) -> Flat:
     return {**of_config(RunConfig()), **dict(flatten(settings))}
 
 
-def upgraded(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of older results as they are written today."""
+def upgraded(saved: Mapping[str, Any], results_version: int | None = None) -> dict[str, Any]:
+    """Return settings of older results as they are written today.
+
+    `results_version`: of the program that wrote them, for who wants to repeat them: names may mean other costs today.
+    """
     settings, exchange = dict(saved), dict(saved.get("exchange") or {})
+    is_of_old_costs = results_version is not None and results_version < _NEW_COSTS
+    if is_of_old_costs and settings.get("profile", "report") == "report":
+        settings["profile"] = "report-tf2.21"
     if exchange.get("transport") == "hogwild":  # has become a topology, which has nothing to set
         return {**settings, "topology": "hogwild", "exchange": {}}
     if settings.get("runtime", "simulate") == "simulate":

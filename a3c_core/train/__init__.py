@@ -26,11 +26,12 @@ from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
-RESULTS_VERSION = 2  # raise it whenever equal settings give other results than before
+RESULTS_VERSION = 3  # raise it whenever equal settings give other results than before
+_UNTOLD_VERSION = 2  # of checkpoints that do not tell it
 
 
 class RunMismatch(Exception):
-    """A run directory holds a run with other settings; the message is for the user."""
+    """A run directory holds a run with other settings, or of another version; the message is for the user."""
 
 
 def train(
@@ -101,6 +102,7 @@ class Run:
             self.learner.optimizer,
             info={
                 "config": self._config.model_dump(mode="json"),
+                "results_version": RESULTS_VERSION,
                 **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
                 "runtime": numbers,
             },
@@ -167,6 +169,12 @@ class Run:
             raise checkpoints.CheckpointError(f"{checkpoint.path} does not say how many records it rests on")
         if differences(saved, self._config.model_dump(mode="json")):
             raise RunMismatch(f"{directory} holds a run with other settings: choose another directory or remove it")
+        version = checkpoint.info.get("results_version", _UNTOLD_VERSION)
+        if version != RESULTS_VERSION:
+            raise RunMismatch(
+                f"{directory} holds a run of results version {version}, and this program makes version"
+                f" {RESULTS_VERSION}: choose another directory or remove it"
+            )
         return checkpoint
 
     def _take_over(self, checkpoint: checkpoints.Checkpoint) -> None:

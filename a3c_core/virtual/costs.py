@@ -66,7 +66,7 @@ class CostProfile(Section):
         return service_s(self, mailboxes, idle, gradients)
 
     def bookkeeping_s(self, before: int, ended: int) -> float:
-        """Seconds that the master spends on writing up `ended` episodes, having written up `before`; stalls included."""
+        """Seconds that the master, having written up `before` episodes, spends on `ended` more; stalls included."""
         return bookkeeping_s(self, before, ended)
 
     @property
@@ -89,8 +89,11 @@ class CostProfile(Section):
         return self.pull_latency_s + self.push_latency_s
 
     def saturation_workers(self, env_steps: float) -> float:
-        """N* = (C + S) / S: from this many workers on the master has no idle moment (mailboxes: one per gradient)."""
-        cycle, service = self.latency_s + self.cycle_s(env_steps), self.service_s(mailboxes=1)
+        """N* = (C + S) / S for episodes of a known length, with a mailbox for each; see capacity.py for a run's own."""
+        cycle, service = (
+            self.latency_s + self.cycle_s(env_steps),
+            self.service_s(mailboxes=1) + self.first_bookkeeping_s,
+        )
         return math.inf if service == 0 else (cycle + service) / service
 
     def contention(self, busy: int) -> float:
