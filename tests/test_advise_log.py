@@ -102,6 +102,16 @@ def test_stops_of_the_master_are_found_and_said(tmp_path):
     assert fitted(between, tmp_path).system.stall_every == 500
 
 
+def test_the_bookkeeping_of_the_reports_master_is_seen_in_its_log(tmp_path):
+    config = settings(8, EXCHANGES["at once"], "report").model_copy(update={"episodes": 26_000})
+    costs = run(config, tmp_path)
+    assert any("the master stops for" in note and "every 5,000 updates" in note for note in costs.notes)
+    assert costs.system.service_s + 1.4 / 5_000 == pytest.approx(
+        capacity(config).service_s, rel=0.01
+    )  # as it stops first
+    assert costs.system.n0 == pytest.approx(capacity(config).n0, rel=0.03)
+
+
 def test_stops_that_come_at_random_stay_in_the_distribution(tmp_path):
     random = np.random.default_rng(0).random(6_000) < 0.002
     costs = fitted(serial_log(stall=lambda number: 2.1 * random[number]), tmp_path)
