@@ -74,6 +74,7 @@ def fit(log: Log, about: str) -> Costs:
     held = f"a full queue holds workers up; its length is not in the log, {QUEUE} is assumed: say it with --queue"
     words = [
         *log.notes,
+        f"by the log workers {'wait for their update' if exchange.waits else 'do not wait for their update'}",
         held if exchange.queue else "",
         _tail(work_s / usual_s, "episodes"),
         _tail(steady_s, "updates"),
@@ -147,13 +148,16 @@ def _exchange(log: Log, found_idle: NDArray[np.bool_]) -> Exchange:
     same = np.flatnonzero(np.diff(log.worker[order]) == 0)
     before, after = order[same], order[same + 1]
     off_s = _SLIGHT * float(np.median(log.update_end - log.update_start))
-    if before.size and np.mean(log.start[after] >= log.update_end[before] - off_s) > 0.9:
+    waits = log.waits
+    if waits is None:
+        waits = before.size > 0 and bool(np.mean(log.start[after] >= log.update_end[before] - off_s) > 0.9)
+    if waits:
         lag_s = log.start[after] - log.update_end[before]
-        return Exchange(True, UNBOUNDED, max(0.0, float(np.median(lag_s))))
+        return Exchange(True, UNBOUNDED, max(0.0, float(np.median(lag_s))) if lag_s.size else 0.0)
     lag_s = np.maximum(log.start[after] - log.end[before], 0.0)
     free = lag_s[found_idle[before]]  # nothing but its own affairs held such a worker up
     own_s = float(np.median(free)) if free.size >= _FEWEST else 0.0
-    held = lag_s > own_s + off_s
+    held = lag_s > own_s + 0.5 * float(np.median(log.update_end - log.update_start))  # by updates, not by trifles
     met_busy = ~found_idle[before]
     is_bounded = bool(met_busy.any() and held[met_busy].mean() > _SOME)
     return Exchange(False, QUEUE if is_bounded else UNBOUNDED, own_s)

@@ -45,6 +45,7 @@ class Log(NamedTuple):
     update_end: Numbers
     notes: tuple[str, ...] = ()  # what was odd, in words
     env_steps: float = math.nan  # of an episode, where it is known
+    waits: bool | None = None  # whether workers wait for their update, where it is known
 
 
 def read_file(path: Path) -> Log:
@@ -103,8 +104,14 @@ def check(log: Log) -> Log:
 
 
 def _take(log: Log, order: NDArray[np.int64]) -> Log:
-    times = np.stack((log.start, log.end, log.update_start, log.update_end), axis=1)
-    return log_of(log.line[order], log.worker[order], times[order], log.notes, log.env_steps)
+    return log._replace(
+        line=log.line[order],
+        worker=log.worker[order],
+        start=log.start[order],
+        end=log.end[order],
+        update_start=log.update_start[order],
+        update_end=log.update_end[order],
+    )
 
 
 def _refuse(log: Log, wrong: NDArray[np.bool_], reason: str) -> None:

@@ -25,7 +25,8 @@ def read_cell(directory: Path) -> Log:
         message = f"{shown(str(directory))} has {len(updates)} records of updates, and at least {LEAST_ROWS} are needed"
         raise LogError(f"{message}: name a cell's directory")
     columns = {name: updates[name].to_numpy() for name in ("worker", "arrived_s", "applied_s", "service_s")}
-    started_s = _starts(directory, columns, episodes)
+    pull = (read_json(directory / CONFIG) or {}).get("exchange", {}).get("pull")
+    started_s = _starts(pull == "after_apply", columns, episodes)
     applied = updates["status"].to_numpy() == "applied"
     known = applied & np.isfinite(columns["service_s"]) & np.isfinite(started_s)
     if known.sum() < LEAST_ROWS:
@@ -39,6 +40,7 @@ def read_cell(directory: Path) -> Log:
         update_start=(columns["applied_s"] - columns["service_s"])[known],
         update_end=columns["applied_s"][known],
         env_steps=steps,
+        waits=None if pull is None else pull == "after_apply",
     )
     return check(log)
 
@@ -60,12 +62,10 @@ def read_mlflow(address: str) -> Log:
         return read_cell(found.parent)
 
 
-def _starts(directory: Path, columns: dict[str, Numbers], episodes: pa.Table) -> Numbers:
+def _starts(waits: bool, columns: dict[str, Numbers], episodes: pa.Table) -> Numbers:
     """Return when work on each gradient began: with its episode, or where its worker was done with the one before."""
     if len(episodes) == columns["worker"].size:  # one gradient an episode, both in the order of the master
         return episodes["started_s"].to_numpy()
-    config = read_json(directory / CONFIG) or {}
-    waits = config.get("exchange", {}).get("pull") == "after_apply"
     done_s = columns["applied_s" if waits else "arrived_s"]
     started_s = np.full(done_s.size, np.nan)
     for worker in np.unique(columns["worker"]):

@@ -40,9 +40,8 @@ def act(number: int, shared: torch.nn.Module, gradients: mp.Queue, ready: mp.Bar
         gradients.put((number, gradient))  # waits while the queue is full
 
 
-def learn(shared: torch.nn.Module, gradients: mp.Queue, seconds: float, log: str) -> int:
+def learn(shared: torch.nn.Module, optimizer: torch.optim.Adam, gradients: mp.Queue, seconds: float, log: str) -> int:
     """Apply gradients as they come; return how many came in the second half of the time."""
-    optimizer = torch.optim.Adam(shared.parameters(), lr=1e-3)
     began, counted = time.time(), 0
     while time.time() < began + seconds:
         number, gradient = gradients.get(timeout=60)
@@ -70,8 +69,9 @@ def main() -> None:
     actors = [context.Process(target=act, args=(number, *arguments), daemon=True) for number in range(options.workers)]
     for actor in actors:
         actor.start()
+    optimizer = torch.optim.Adam(shared.parameters(), lr=1e-3)
     ready.wait()
-    counted = learn(shared, gradients, options.seconds, options.log)
+    counted = learn(shared, optimizer, gradients, options.seconds, options.log)
     for actor in actors:
         actor.terminate()
     print(f"{options.workers} workers: {counted / (options.seconds / 2):.2f} gradients a second")
