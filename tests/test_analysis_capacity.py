@@ -62,7 +62,7 @@ def test_the_committed_studies_have_one_value_per_setting(name):
 
 def test_another_value_would_be_found(built):
     text = (built / "README.md").read_text(encoding="utf-8")
-    (built / "README.md").write_text(text.replace("N0 = C / S = 1", "N0 = C / S = 2"), encoding="utf-8")
+    (built / "README.md").write_text(f"{text}\nHere N0 = C / S = 99.9.", encoding="utf-8")
     with pytest.raises(AssertionError):
         check(built)
     (built / "README.md").write_text(text, encoding="utf-8")
