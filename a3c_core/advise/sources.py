@@ -100,13 +100,13 @@ def measured(game: str, seconds: float) -> Costs:
     times: list[tuple[float, ...]] = []
     env_steps = 0
     for _ in range(3):  # compile, trace and fill caches
-        learner.receive(worker.work(untrained).gradient)
+        learner.receive(worker.work(untrained).gradient, 0.0)
     until_s = time.perf_counter() + seconds
     while len(times) < LEAST_ROWS or (time.perf_counter() < until_s and len(times) < _MOST_PARCELS):
         began_s = clock()
         work = worker.work(untrained)
         ended_s = clock()
-        learner.receive(work.gradient)
+        learner.receive(work.gradient, 0.0)
         times.append((began_s, ended_s, ended_s, clock()))
         env_steps += work.env_steps
     numbers = np.arange(len(times))
