@@ -1,5 +1,6 @@
 """What reaches a real master, and what becomes of it."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from a3c_core.real.shared_memory import Message
@@ -28,3 +29,4 @@ class Dealt(NamedTuple):
     staleness: int
     gradient_norm: float
     taken_s: float  # the run's clock when the master took it up
+    statistics: Mapping[str, float]  # that the learner adds

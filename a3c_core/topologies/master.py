@@ -111,7 +111,8 @@ class MasterTopology(WorkerTopology):
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
         version = self.learner.version
-        result = self.learner.receive(self.combine([gradient for _, gradient in serving]))
+        progress = self.progress(serving[0][0].worker)
+        result = self.learner.receive(self.combine([gradient for _, gradient in serving]), progress)
         self._fill_mailboxes()
         for parcel, _ in serving:
             staleness = version - parcel.version_pulled
@@ -136,7 +137,7 @@ class MasterTopology(WorkerTopology):
 
     def save(self) -> Saved:
         numbers, arrays, _ = super().save()
-        arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
+        arrays |= {f"worker{worker}_mail": mail.published for worker, mail in self._mail.items()}
         arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
         arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {
