@@ -75,7 +75,7 @@ class CompiledEngine(OneAfterAnother):
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
         if type(algorithm) not in ARITHMETIC:
-            known = ", ".join(sorted(name for name in ALGORITHMS.names() if ALGORITHMS.get(name) in ARITHMETIC))
+            known = ", ".join(name for name in ALGORITHMS.names() if ALGORITHMS.get(name) in ARITHMETIC)
             return f"it computes the algorithms {known} only"
         if game.config.id != FLAPPY_BIRD or game.config.observation != "report":
             return f"it plays {FLAPPY_BIRD} with observation 'report' only"
