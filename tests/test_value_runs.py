@@ -1,11 +1,16 @@
 """Runs of value methods: on every clock and topology, resumed to the same bytes, recorded, saved, watched."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.play import main as play
+from a3c_core.progress import Progress
+from a3c_core.real.ray_pool import RayWorker
 from a3c_core.results import checkpoints
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.train import Run, train
@@ -113,6 +118,28 @@ def test_in_real_time(kind, tmp_path):
     learner, saved = new_learner(config), checkpoints.load(tmp_path)
     assert not np.array_equal(saved.extra["learning"]["target"], learner.target)
     assert saved.info["learner"]["target_set_at"] > 4_000
+
+
+def test_a_killed_worker_is_replaced(tmp_path):
+    def kill(record):
+        if record.episode == 40:
+            os.kill(run.runtime.pool.members[0].body.pid, signal.SIGKILL)
+
+    run = Run(config_of("sarsa", workers="2", episodes=150, runtime="processes"), tmp_path, kill)
+    assert run.finish().crashes == 1
+    records, updates = read_records(tmp_path).to_pandas(), updates_of(tmp_path)
+    assert len(records) == 150
+    assert not records[["worker", "worker_episode"]].duplicated().any()
+    assert updates.groupby("worker")["epsilon"].apply(lambda epsilon: epsilon.is_monotonic_decreasing).all()
+
+
+def test_a_ray_actor_plays_with_what_was_published():
+    config = config_of("sarsa", workers="2", runtime="ray")
+    published = new_learner(config).publication
+    published.flags.writeable = False  # as Ray's are
+    reply = RayWorker(config.model_dump(mode="json"), 0, 0).work(published, 1, 0.0, Progress(0.0, 10_000))
+    assert (reply.work.env_steps, reply.work.gradient.size) == (5, published.size // 2)
+    assert reply.in_episode
 
 
 def test_a_real_run_goes_on_with_its_target(tmp_path):

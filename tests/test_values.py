@@ -112,7 +112,7 @@ def play(engine, vector, episode, progress, environment=None):
 def test_engines_play_identical_games(algorithm, t_max):
     for draw, env_steps in ((0.0, 0), (0.0, 10**9), (0.5, 10**9), (0.9, 10**9)):
         progress = Progress(0.5, env_steps, draw)
-        for episode in range(15):
+        for episode in range(6):
             games = [
                 play(engine(name, algorithm, 200, t_max=t_max), published(episode), episode, progress)
                 for name in ("compiled", "tensorflow")
