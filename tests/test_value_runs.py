@@ -86,9 +86,8 @@ def test_updates_tell_the_targets_age_and_epsilon(algorithm, tmp_path):
     assert updates["target_age"].between(0, 1_000).all()
     assert (updates["target_age"].diff() < 0).sum() >= 2  # it was set anew
     assert updates["epsilon"].iloc[0] > 0.9
-    assert updates["epsilon"].is_monotonic_decreasing or updates["worker"].nunique() > 1
-    finals = {round(epsilon, 2) for epsilon in updates.groupby("worker")["epsilon"].min() if epsilon < 0.6}
-    assert finals <= {0.5, 0.1, 0.01} or updates["epsilon"].min() > 0.01
+    assert updates.groupby("worker")["epsilon"].apply(lambda epsilon: epsilon.is_monotonic_decreasing).all()
+    assert updates.groupby("worker")["epsilon"].min().round(2).nunique() > 1  # each falls to its own
 
 
 def test_a_runs_file_has_only_the_columns_of_its_algorithm(tmp_path):
