@@ -10,6 +10,7 @@ from a3c_core.algorithms.base import LearnerSettings, Trajectory
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads, Outputs
+from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR
 from a3c_core.streams import uniform
 
@@ -57,7 +58,7 @@ class A3C:
     def heads(self, actions: int) -> Heads:
         return (("policy_logits", actions), ("value", 1))
 
-    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: float) -> int:
+    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: Progress) -> int:
         exponentials = np.exp(outputs[0] - outputs[0].max())
         policy = exponentials / exponentials.sum()  # [actions]
         return int((np.cumsum(policy)[:-1] <= np.float64(uniform(stream))).sum())

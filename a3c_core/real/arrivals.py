@@ -1,6 +1,6 @@
 """What reaches a real master, and what becomes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from a3c_core.episode_log import EpisodeLog, Parcel
@@ -32,6 +32,7 @@ class Dealt(NamedTuple):
     staleness: int
     gradient_norm: float
     taken_s: float  # the run's clock when the master took it up
+    statistics: Mapping[str, float]  # that the learner adds
 
 
 def waiting_slots(queue: ParcelQueue, roster: Roster) -> set[int]:
@@ -68,5 +69,6 @@ def write_up(
         dealt.gradient_norm,
         wall_s=dealt.clock_s,
         episode_s=episode_s,
+        statistics=dealt.statistics,
     )
     return episodes

@@ -14,16 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
-from a3c_core.episode_log import EpisodeLog
+from a3c_core.episode_log import NO_STATISTICS, EpisodeLog
 from a3c_core.learners.gradients import GradientLearner, new_optimizer
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress, worker_draw
+from a3c_core.real import memory
 from a3c_core.real.arrivals import Arrival, Dealt, players, waiting_slots, write_up
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.permits import Permits
-from a3c_core.real.pool import LocalPool, Pool
+from a3c_core.real.pool import Pool
+from a3c_core.real.pools import new_pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
-from a3c_core.real.shared_memory import Layout, Message, SharedBlock
+from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
@@ -34,7 +38,6 @@ from a3c_core.worker import Episode
 
 _LOOK_S = 0.1  # between two looks at the pool
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
-_ENVELOPE = 512  # bytes of a pickled model beside its numbers
 
 
 class RealRuntime:
@@ -52,20 +55,16 @@ class RealRuntime:
         on_update: Callable[[UpdateRow], None] | None = None,
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
+        statistics = statistics_of(config.algorithm)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
-        slots = config.span.end
-        self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
+        self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
         self._topology = TOPOLOGIES.get(config.topology)
         self._remedies = Remedies(config.gradients, master)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
-        averages = master.optimizer.slots.shape[0] if self._hogwild else 0
-        size = master.parameters.size
-        mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        layout = Layout(slots, size, config.agents_per_worker, averages, mail_bytes, self._remedies.parcel_size - size)
-        self.block = SharedBlock(layout)
+        self.block = memory.new_block(config, master)
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
         self._queue = ParcelQueue(self._remedies.parcel_size)
@@ -73,6 +72,7 @@ class RealRuntime:
         self._ended = 0  # episodes that end with those
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
+        self._env_steps = 0  # of all that was dealt with
         by_profile = config.schedule.clock == "profile"
         self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
         self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
@@ -90,7 +90,7 @@ class RealRuntime:
 
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
         """Publish the parameters and spawn the first workers; the clock starts when all of them are up."""
-        self.open(self._new_pool())
+        self.open(new_pool(self.config, self.block))
         workers = self.config.span.start
         self.roster.change(workers)
         while self.roster.up < workers and not is_asked_to_stop():
@@ -110,9 +110,7 @@ class RealRuntime:
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
-            self._arrays.averages[:] = self.master.optimizer.slots
-            self._arrays.parameters[0] = self.master.parameters
-            self._slots["updates"][0] = self.master.version
+            memory.share(self.master, self._arrays)
         else:
             self.inbox.publish(self.master)
 
@@ -153,11 +151,10 @@ class RealRuntime:
         dealt, self._dealt, self._ended = self._dealt, [], 0
         for one in dealt:
             self._write_up(one)
-        self._arrays.inbox["progress"] = self.log.episodes / self.config.episodes
+        progress = self._progress()
+        self._arrays.inbox["progress"], self._arrays.inbox["env_steps"] = progress.share, progress.env_steps
         if self._hogwild:
-            self.master.parameters[:] = self._arrays.parameters[0]
-            self.master.optimizer.slots[:] = self._arrays.averages
-            self.master.optimizer.updates = int(self._slots["updates"].sum())
+            memory.follow(self.master, self._arrays, progress)
 
     def save(self) -> Saved:
         """Return what the run needs in order to go on; what is under way will be played again."""
@@ -171,6 +168,7 @@ class RealRuntime:
         self._remedies.restore(numbers.get("remedies", {}))
         totals = self.log.totals
         totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
+        self._env_steps = totals.env_steps
 
     # Gradients
 
@@ -230,8 +228,8 @@ class RealRuntime:
         taken_s, version = self.clock_s, self.master.version
         served = self._queue.popleft_many(taken)
         pulled = [(arrival.message.version_pulled, vector) for arrival, vector in served]
-        progress = (self.log.episodes + self._ended) / self.config.episodes
-        result = self._remedies.apply(functools.partial(self._topology.combine, self.config.exchange), pulled, progress)
+        combine = functools.partial(self._topology.combine, self.config.exchange)
+        result = self._remedies.apply(combine, pulled, self._progress())
         if result is not None:
             self.inbox.publish(self.master)
         for arrival, _ in served:
@@ -251,6 +249,12 @@ class RealRuntime:
 
     # Records and schedule
 
+    def _progress(self, slot: int = 0) -> Progress:
+        """Return how far the run has come, with what sets the worker of `slot` apart."""
+        draw = worker_draw(self.config.seed, slot)
+        share = (self.log.episodes + self._ended) / self.config.episodes
+        return Progress(share, self._env_steps, draw)
+
     def _note(
         self,
         arrival: Arrival,
@@ -262,9 +266,12 @@ class RealRuntime:
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
+        self._env_steps += arrival.message.env_steps
+        tells = self.log.statistics and status != "dropped"
+        added = self.master.statistics(self._progress(arrival.slot)) if tells else NO_STATISTICS
         clock_s, alive = self.clock_s, self.roster.alive
         self._dealt.append(
-            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s)
+            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s, added)
         )
         self._ended += len(arrival.episodes)
         if len(self._dealt) >= _WRITE_UP:
@@ -278,15 +285,6 @@ class RealRuntime:
             alive = self.roster.alive
             if (target := self.log.target_workers(alive, len(self._queue))) != alive:
                 self.roster.change(target)
-
-    # Pool
-
-    def _new_pool(self) -> Pool:
-        if self.config.runtime != "ray":
-            return LocalPool(self.config, self.block)
-        from a3c_core.real.ray_pool import RayPool  # an optional extra
-
-        return RayPool(self.config, self._arrays)
 
     def _replace_lost(self) -> None:
         waiting = waiting_slots(self._queue, self.roster) if self._waits_for_apply else set()

@@ -197,8 +197,9 @@ class MasterTopology(WorkerTopology):
     def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> None:
         """Apply parcels as one update, without those that are too old, and publish what comes of them."""
         version = self.learner.version
+        progress = self.progress(serving[0][0].worker)
         pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
-        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, self.progress)
+        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, progress)
         if result is not None:
             self._fill_mailboxes()
         for parcel, _ in serving:
@@ -223,7 +224,7 @@ class MasterTopology(WorkerTopology):
 
     def save(self) -> Saved:
         numbers, arrays, _ = super().save()
-        arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
+        arrays |= {f"worker{worker}_mail": mail.published for worker, mail in self._mail.items()}
         arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
         arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {

@@ -10,8 +10,9 @@ import math
 from typing import Literal, NamedTuple
 
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import new_learner
+from a3c_core.learners.new import new_learner
 from a3c_core.parts import make_engine
+from a3c_core.progress import START, worker_draw
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.virtual import costs
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -92,7 +93,8 @@ def untrained(config: RunConfig) -> Untrained:
 
 def _play(config: RunConfig, episodes: int) -> Untrained:
     """Play as worker 0 would if nothing were ever learned. A gradient is not needed for that."""
-    engine, parameters = make_engine(config), new_learner(config).publication
+    engine, published = make_engine(config), new_learner(config).publication
+    progress = START._replace(draw=worker_draw(config.seed, 0))
     environment = engine.new_environment()
     env_steps = pieces = number = 0
     while number < episodes and env_steps < _ENOUGH_STEPS:
@@ -100,7 +102,7 @@ def _play(config: RunConfig, episodes: int) -> Untrained:
         number += 1
         is_over = False
         while not is_over:
-            trajectory = engine.play(parameters, environment)
+            trajectory = engine.play(published, environment, progress)
             env_steps += trajectory.env_steps
             pieces += 1
             is_over = trajectory.terminated or trajectory.truncated
