@@ -52,6 +52,8 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
     if limit := engines.why_not(config.engine, game, model, algorithm):
         return "engine", f"{limit}; tensorflow runs everything"
+    if algorithm.hands_over == "trajectory" and config.topology != "master":
+        return "topology", f"{config.algorithm} learns from trajectories, which go to one learner: topology: master"
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
         return "environment.id", f"virtual time needs games that can be saved: {reason}"
     return None

@@ -26,7 +26,7 @@ class Episode(NamedTuple):
 class Work(NamedTuple):
     """What one piece of work gave."""
 
-    gradient: Vector  # summed over the agents
+    gradient: Vector  # summed over the agents; or their trajectories, packed, where these are handed over
     env_steps: int
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended

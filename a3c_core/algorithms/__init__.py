@@ -3,7 +3,14 @@
 from a3c_core.algorithms.base import Algorithm, LearnerSettings
 from a3c_core.registry import Registry
 
-ALGORITHMS = Registry("algorithm", {"a3c": "a3c_core.algorithms.a3c:A3C"})
+ALGORITHMS = Registry(
+    "algorithm",
+    {
+        "a3c": "a3c_core.algorithms.a3c:A3C",
+        "ppo": "a3c_core.algorithms.ppo:PPO",
+        "vtrace": "a3c_core.algorithms.vtrace:VTrace",
+    },
+)
 
 
 def settings_of(name: str) -> type[LearnerSettings]:
@@ -16,3 +23,9 @@ def make_algorithm(name: str, settings: LearnerSettings) -> Algorithm:
     """Return the algorithm called `name`."""
     algorithm: Algorithm = ALGORITHMS.get(name)(settings)
     return algorithm
+
+
+def statistics_of(name: str) -> tuple[str, ...]:
+    """Return what an algorithm calls the numbers that its learner adds to the record of each update, if any."""
+    statistics: tuple[str, ...] = getattr(ALGORITHMS.get(name), "statistics", ())
+    return statistics

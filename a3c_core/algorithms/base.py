@@ -11,6 +11,8 @@ from a3c_core.learners.optimizers import OptimizerName
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.section import LARGEST_FACTOR, Section
 
+HandsOver = Literal["gradient", "trajectory"]
+
 
 class LearnerSettings(Section):
     """What every algorithm has: how a gradient changes the parameters."""
@@ -34,6 +36,7 @@ class Trajectory:
     bootstrap_value: float  # its estimate of the state after the last step; 0 if that was the end
     terminated: bool  # the game ended
     truncated: bool  # the time limit ended the episode
+    log_probabilities: NDArray[np.float32] | None = None  # [T], of the actions; where trajectories are handed over
 
     @property
     def env_steps(self) -> int:
@@ -41,10 +44,13 @@ class Trajectory:
 
 
 class Algorithm(Protocol):
-    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's."""
+    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's.
+
+    One whose workers hand over trajectories has more members: `trajectories.TrajectoryAlgorithm`.
+    """
 
     Settings: ClassVar[type[LearnerSettings]]  # the section `learner:` of a run
-    hands_over: ClassVar[Literal["gradient"]]  # what a worker gives the master
+    hands_over: ClassVar[HandsOver]  # what a worker gives the master
 
     @property
     def steps_at_once(self) -> int | None:

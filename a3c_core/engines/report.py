@@ -33,7 +33,7 @@ class ReportEngine(OneAfterAnother):
 
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
-        return None
+        return None if algorithm.hands_over == "gradient" else "its workers hand over gradients only"
 
     def new_environment(self) -> Environment:
         environment: Environment = self._game.new_environment()

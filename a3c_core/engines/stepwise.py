@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.algorithms.actor_critic import log_chosen
 from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.games.base import Environment
 from a3c_core.models.base import Forward, Outputs
@@ -51,6 +52,7 @@ class _Record:
         self.actions: list[int] = []
         self.rewards: list[float] = []
         self.values: list[float] = []
+        self.outputs: list[NDArray[Any]] = []  # of the first head, where trajectories are handed over
         self.bootstrap_value = 0.0
         self.terminated = self.truncated = False
 
@@ -62,6 +64,8 @@ class _Record:
         self.observations.append(self.environment.observation)
         self.actions.append(self._algorithm.act(outputs, self.environment.stream, self._progress))
         self.values.append(self._algorithm.value(outputs))
+        if self._algorithm.hands_over == "trajectory":
+            self.outputs.append(outputs[0])
         reward, self.terminated, self.truncated = self.environment.step(self.actions[-1])
         self.rewards.append(reward)
 
@@ -74,6 +78,7 @@ class _Record:
             bootstrap_value=self.bootstrap_value,
             terminated=self.terminated,
             truncated=self.truncated,
+            log_probabilities=log_chosen(np.stack(self.outputs), np.array(self.actions)) if self.outputs else None,
         )
 
 

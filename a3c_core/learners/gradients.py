@@ -1,6 +1,10 @@
 """The learner of gradients: each parcel is a gradient, and becomes one update by the optimizer."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from a3c_core.config import RunConfig
+from a3c_core.learners.base import Effort
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
 from a3c_core.parts import parts_of
@@ -26,9 +30,27 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
-    def receive(self, parcel: Vector) -> UpdateResult:
+    def effort(self, parcel: Vector | None) -> Effort:
+        return Effort()
+
+    def receive(self, parcel: Vector, progress: float = 0.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
         return self.optimizer.apply(self.parameters, parcel)
+
+    def learn_rest(self, progress: float = 0.0) -> UpdateResult:
+        raise AssertionError("a gradient is never kept for later")
+
+    def forget_batch(self) -> None:
+        """Nothing is ever kept for later."""
+
+    def statistics(self, progress: float = 0.0) -> Mapping[str, float]:
+        return {}
+
+    def save(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        return {}, {}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
+        """There is nothing beside the parameters and the optimizer's averages."""
 
 
 def new_learner(config: RunConfig) -> GradientLearner:

@@ -27,11 +27,12 @@ _NEGLIGIBLE = np.float32(1e-30)
 
 
 class UpdateResult(NamedTuple):
-    """What became of one gradient."""
+    """What became of one gradient, or of a batch."""
 
     applied: bool  # False: it was not finite, and the parameters are untouched
-    gradient_norm: float  # before clipping
+    gradient_norm: float  # before clipping; of a batch the mean over its updates
     learning_rate: float
+    settles: Literal["parcel", "batch", "nothing"] = "parcel"  # the parcel that came; all that wait; it waits itself
 
 
 class Optimizer:

@@ -75,6 +75,10 @@ class Roster:
         while slots := [slot for slot in slots if self.grant_next(slot)]:
             pass
 
+    def nobody_plays(self, waiting: set[int]) -> bool:
+        """Return whether all workers have nothing to play, or are among those that wait for the master."""
+        return all(slot in waiting or self.grants.is_idle(slot) for slot in self._pool.members)
+
     def lost(self) -> Iterator[Loss]:
         """Yield workers that have ended or deliver nothing."""
         for slot, member in self._pool.members.items():

@@ -7,15 +7,17 @@ gradient at a time, publishes the parameters, and looks after the pool. It block
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
-from a3c_core.episode_log import EpisodeLog, Parcel
-from a3c_core.learners.gradients import GradientLearner, new_optimizer
+from a3c_core.episode_log import NO_STATISTICS, EpisodeLog
+from a3c_core.learners.base import Learner
+from a3c_core.learners.gradients import new_optimizer
 from a3c_core.models.parameters import Vector
 from a3c_core.real.arrivals import Arrival, Dealt
 from a3c_core.real.inbox import Inbox
@@ -43,13 +45,14 @@ class RealRuntime:
         self,
         config: RunConfig,
         profile: CostProfile,
-        master: GradientLearner,
+        master: Learner,
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
         on_update: Callable[[UpdateRow], None] | None = None,
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
+        statistics = statistics_of(config.algorithm)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         slots = config.span.end
@@ -60,10 +63,12 @@ class RealRuntime:
         averages = master.optimizer.slots.shape[0] if self._hogwild else 0
         size = master.parameters.size
         mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        self.block = SharedBlock(Layout(slots, size, config.agents_per_worker, averages, mail_bytes))
+        agents, parcel = config.agents_per_worker, master.parcel_size
+        self.block = SharedBlock(Layout(slots, size, agents, averages, mail_bytes, parcel))
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
-        self._queue = ParcelQueue(master.parameters.size)
+        self._queue = ParcelQueue(parcel)
+        self._joined: list[Arrival] = []  # whose batch the learner still collects
         self._dealt: list[Dealt] = []
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
@@ -79,7 +84,7 @@ class RealRuntime:
 
     @property
     def waiting(self) -> int:
-        """Gradients that wait for the master."""
+        """Parcels that wait for the master."""
         return len(self._queue)
 
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
@@ -115,9 +120,11 @@ class RealRuntime:
             self.settle()
             if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
+        if self._joined and self._nobody_plays():
+            self._learn([])
         self._collect()
         if len(self._queue):
-            self._serve()
+            self._learn(self._queue.popleft_many(self._topology.take(len(self._queue))))
         if time.monotonic() - self._looked_s > _LOOK_S:
             self._looked_s = time.monotonic()
             self._replace_lost()
@@ -133,7 +140,10 @@ class RealRuntime:
         """Dismiss the pool, take the last parameters, and return where the workers' time went, in seconds."""
         if self._opened:
             self.pool.close()
-        while len(self._queue):  # of an overloaded or interrupted run
+        joined, self._joined = self._joined, []  # of an overloaded or interrupted run, as what still waits
+        for arrival in joined:
+            self._note(arrival, "dropped")
+        while len(self._queue):
             arrival, _ = self._queue.popleft()
             self._note(arrival, "dropped")
         self.settle()
@@ -160,6 +170,7 @@ class RealRuntime:
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         self.elapsed_s, self.recorded = numbers["elapsed_s"], numbers["recorded"]
         self.log.restore(numbers["log"])
+        self.master.forget_batch()  # its trajectories' episodes are not recorded, and will be played again
         totals = self.log.totals
         totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
 
@@ -205,20 +216,33 @@ class RealRuntime:
             totals.queue_peak = max(totals.queue_peak, len(queue))
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
-    def _serve(self) -> None:
-        """Apply the oldest gradients, as many as the topology takes for an update, and publish what comes of them."""
-        taken_s = self.clock_s
-        taken = self._queue.popleft_many(self._topology.take(len(self._queue)))
-        version = self.master.version
-        result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]))
+    def _learn(self, taken: list[tuple[Arrival, Vector]]) -> None:
+        """Let the learner have what was taken, or make do with what it has; publish what comes of it."""
+        version, taken_s, progress = self.master.version, self.clock_s, self.log.episodes / self.config.episodes
+        arrivals = [arrival._replace(taken_s=taken_s) for arrival, _ in taken]
+        if taken:
+            result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]), progress)
+        else:
+            result = self.master.learn_rest(progress)
+        if result.settles == "nothing":
+            self._joined += arrivals
+            return
+        if result.settles == "batch":
+            arrivals, self._joined = [*self._joined, *arrivals], []
         self.inbox.publish(self.master)
-        for arrival, _ in taken:
+        for arrival in arrivals:
             self._mark_served(arrival)
         self._busy_s += self.inbox.count_busy()
         status: Status = "applied" if result.applied else "rejected"
-        for arrival, _ in taken:
+        statistics = self.master.statistics() if result.applied else NO_STATISTICS
+        for arrival in arrivals:
             staleness = version - arrival.message.version_pulled
-            self._note(arrival, status, self.master.version, staleness, result.gradient_norm, taken_s)
+            self._note(arrival, status, self.master.version, staleness, result.gradient_norm, statistics)
+
+    def _nobody_plays(self) -> bool:
+        """Return whether nobody will add to the batch: all have left, or wait for what becomes of their parcel."""
+        waiting = {arrival.slot for arrival in self._joined} if self._waits_for_apply else set()
+        return self.roster.nobody_plays(waiting) and not len(self._queue) and not self.inbox.pending().size
 
     def _mark_served(self, arrival: Arrival) -> None:
         if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
@@ -233,38 +257,19 @@ class RealRuntime:
         version: int | None = None,
         staleness: int = 0,
         gradient_norm: float = math.nan,
-        taken_s: float = math.nan,
+        statistics: Mapping[str, float] = NO_STATISTICS,
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
         clock_s, alive = self.clock_s, self.roster.alive
         self._dealt.append(
-            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s)
+            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, statistics)
         )
         if len(self._dealt) >= _WRITE_UP:
             self.settle()
 
     def _write_up(self, dealt: Dealt) -> None:
-        arrival = dealt.arrival
-        message, slot = arrival.message, arrival.slot
-        offset_s = self.elapsed_s - self._started_s
-        episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in arrival.episodes)
-        arrived_s = message.finished_s + offset_s
-        parcel = Parcel(slot, message.version_pulled, arrived_s, arrival.queue_length, episodes, dealt.taken_s)
-        totals = self.log.totals
-        totals.env_steps += message.env_steps
-        totals.master_busy_s = dealt.busy_s
-        self.log.enter(
-            parcel,
-            dealt.status,
-            dealt.clock_s,
-            dealt.alive,
-            dealt.version,
-            dealt.staleness,
-            dealt.gradient_norm,
-            wall_s=dealt.clock_s,
-            episode_s=self._episode_s,
-        )
+        slot, episodes = dealt.arrival.slot, dealt.write_up(self.log, self.elapsed_s - self._started_s, self._episode_s)
         if episodes:
             self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
             alive = self.roster.alive

@@ -96,6 +96,7 @@ class Layout(NamedTuple):
     agents: int
     averages: int  # of the optimizer, by parameter, without a master
     mail_bytes: int  # of a mailbox; 0 where there are none
+    parcel: int | None = None  # numbers that a worker hands over at once, at most; None: as many as parameters
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
         size = self.parameters
@@ -108,7 +109,7 @@ class Layout(NamedTuple):
             ((self.slots,), SLOT),
             ((self.slots, RING_SIZE), MESSAGE),
             ((self.slots, RING_SIZE, self.agents), EPISODE),
-            ((self.slots, RING_SIZE, size), np.float32),
+            ((self.slots, RING_SIZE, size if self.parcel is None else self.parcel), np.float32),
             ((self.slots, self.mail_bytes), np.uint8),
         ]
 
@@ -141,7 +142,7 @@ class SharedArrays(NamedTuple):
     slots: NDArray[np.void]  # SLOT [L]
     messages: NDArray[np.void]  # MESSAGE [L, RING_SIZE]
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
-    gradients: NDArray[np.float32]  # [L, RING_SIZE, P]
+    gradients: NDArray[np.float32]  # [L, RING_SIZE, P], or trajectories that end where they say
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
     def publish(self, version: int, parameters: Vector) -> None:

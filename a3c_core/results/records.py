@@ -1,7 +1,7 @@
 """One record per episode and one per update, and the columnar files they go to, part by part while a run goes on."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -61,7 +61,7 @@ class UpdateRecord(NamedTuple):
     status: Status
 
 
-UpdateRow = tuple[int, int, int, int, int, int, float, float, float, float, Status]  # the fields of an UpdateRecord
+UpdateRow = tuple[Any, ...]  # the fields of an UpdateRecord, then the algorithm's own numbers
 _TYPES: dict[str, pa.DataType] = {
     "run": pa.dictionary(pa.int32(), pa.string()),
     "status": pa.dictionary(pa.int32(), pa.string()),
@@ -96,6 +96,12 @@ EPISODE_TABLE = RecordTable(EPISODES, PARTS, "episode", 4096, SCHEMA)
 UPDATE_TABLE = RecordTable(
     UPDATES, UPDATE_PARTS, "update", 16_384, pa.schema([(name, _UPDATE_TYPES[name]) for name in UpdateRecord._fields])
 )
+
+
+def update_table_with(statistics: Iterable[str]) -> RecordTable:
+    """Return the table of updates with a column more for each number that the algorithm names."""
+    added = [pa.field(name, pa.float32()) for name in statistics]
+    return UPDATE_TABLE._replace(schema=pa.schema([*UPDATE_TABLE.schema, *added]))
 
 
 class RecordsLost(Exception):
@@ -269,7 +275,9 @@ def schema_of(score: pa.DataType) -> pa.Schema:
 
 
 def _read(path: Path, table: RecordTable) -> pa.Table:
-    schema = table.schema
+    schema, found = table.schema, pq.read_schema(path)
     if table is EPISODE_TABLE:
-        schema = schema_of(pq.read_schema(path).field("score").type)
+        schema = schema_of(found.field("score").type)
+    elif table is UPDATE_TABLE:  # with whatever numbers its algorithm had
+        schema = pa.schema([*schema, *(field for field in found if field.name not in schema.names)])
     return pq.read_table(path, schema=schema)

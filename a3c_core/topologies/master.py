@@ -1,4 +1,4 @@
-"""The `master` topology: workers hand gradients to one master, which applies them one by one and publishes what comes.
+"""The `master` topology: workers hand parcels to one master, which learns from one after the other and publishes.
 
 The exchange's settings say whether its queue is bounded, whether workers wait until their gradient was applied, and
 whether parameters come from one place or from mailboxes with a single slot (the report's).
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from a3c_core.episode_log import Parcel
+from a3c_core.learners.optimizers import UpdateResult
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.exchange import ExchangeConfig
@@ -34,6 +35,7 @@ class MasterTopology(WorkerTopology):
         self.queue = ParcelQueue(self.learner.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
+        self._joined: list[Parcel] = []  # whose batch the learner still collects
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
         self.handlers[UPDATED] = self._updated
@@ -41,6 +43,12 @@ class MasterTopology(WorkerTopology):
     @property
     def waiting(self) -> int:
         return len(self.queue)
+
+    def handle(self, station: int, kind: str) -> None:
+        super().handle(station, kind)
+        if self._joined and not self.timeline:  # everybody has left, or waits: nobody will add to the batch
+            effort = self.learner.effort(None)
+            self._learn(self.profile.service_s(len(self._empty), True, 0) + self.profile.learning_s(*effort))
 
     # Workers
 
@@ -102,24 +110,48 @@ class MasterTopology(WorkerTopology):
         taken = self.take(len(self.queue))
         oldest = self.queue.popleft_many(taken)
         self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
-        seconds, totals = self.profile.service_s(len(self._empty), idle, taken), self.log.totals
-        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
+        self._learn(self._service_s([gradient for _, gradient in self._serving], idle))
         for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
             self._enqueue(self.slots[worker], parcel, gradient)
 
+    def _service_s(self, gradients: list[Vector], idle: bool) -> float:
+        """Return the seconds of a core that the learner needs for what was taken."""
+        effort = self.learner.effort(gradients[0])
+        if not effort.updates:
+            return self.profile.joining_s(idle)
+        return self.profile.service_s(len(self._empty), idle, len(gradients)) + self.profile.learning_s(*effort)
+
+    def _learn(self, seconds: float) -> None:
+        totals = self.log.totals
+        count = totals.served + len(self._joined)
+        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, count)
+
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
-        version = self.learner.version
-        result = self.learner.receive(self.combine([gradient for _, gradient in serving]))
-        self._fill_mailboxes()
-        for parcel, _ in serving:
+        version, progress = self.learner.version, self.log.episodes / self.config.episodes
+        parcels = [parcel for parcel, _ in serving]
+        if serving:
+            result = self.learner.receive(self.combine([gradient for _, gradient in serving]), progress)
+        else:
+            result = self.learner.learn_rest(progress)
+        if result.settles == "nothing":
+            self._joined += parcels
+        else:
+            if result.settles == "batch":
+                parcels, self._joined = [*self._joined, *parcels], []
+            self._fill_mailboxes()
+            self._settle_all(parcels, version, result)
+        if len(self.queue):
+            self._begin_update()
+
+    def _settle_all(self, parcels: list[Parcel], version: int, result: UpdateResult) -> None:
+        """Write down what became of parcels that met parameters of `version`; their workers may wait for it."""
+        for parcel in parcels:
             staleness = version - parcel.version_pulled
             self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
             if self._waits_for_apply:
                 self.begin(parcel.worker)
-        if len(self.queue):
-            self._begin_update()
 
     def _fill_mailboxes(self) -> None:
         if self._empty:
@@ -128,7 +160,10 @@ class MasterTopology(WorkerTopology):
             self._empty.clear()
 
     def end(self) -> None:
-        while len(self.queue):  # of an overloaded run
+        joined, self._joined = self._joined, []  # of an overloaded run, as what still waits
+        for parcel in joined:
+            self.settle(parcel, "dropped")
+        while len(self.queue):
             parcel, _ = self.queue.popleft()
             self.settle(parcel, "dropped")
 
@@ -145,6 +180,7 @@ class MasterTopology(WorkerTopology):
             "empty": sorted(self._empty),
             "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
             "serving": [parcel for parcel, _ in self._serving],
+            "joined": self._joined,
             "queue": self.queue.items(),
         }
         return Saved(numbers, arrays, {_QUEUE_FILE: self.queue.write_gradients})
@@ -162,5 +198,6 @@ class MasterTopology(WorkerTopology):
         self._serving = [
             (parcel_from(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
         ]
+        self._joined = [parcel_from(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
         with (folder / _QUEUE_FILE).open("rb") as file:
             self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from a3c_core.episode_log import Parcel
+from a3c_core.episode_log import NO_STATISTICS, Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
@@ -81,8 +81,9 @@ class WorkerTopology(Topology):
 
     def settle(self, parcel: Parcel, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
         """Write down what became of a parcel, then let the schedule have its way."""
-        alive = self.alive
-        self.log.enter(parcel, status, self.timeline.now_s, alive, self.learner.version, staleness, gradient_norm)
+        alive, now_s, version = self.alive, self.timeline.now_s, self.learner.version
+        statistics = self.learner.statistics() if status == "applied" else NO_STATISTICS
+        self.log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm, statistics=statistics)
         if parcel.episodes:
             self._change_workers(self.log.target_workers(alive, self.waiting))
 
