@@ -17,7 +17,8 @@ def test_rows_of_every_engine_and_part(tmp_path, capsys, monkeypatch):
     rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
     parts = [f"{length} {part}" for length in ("short", "long") for part in ("play", "gradient", "both", "all")]
     engines = [f"{part}, {name}" for part in parts for name in ("compiled", "tensorflow", "report")]
-    assert list(rows) == [*engines, "update, flat vector", "update, Keras"]
+    learners = [f"{name} learner, {engine}" for name in ("ppo", "vtrace") for engine in ("compiled", "tensorflow")]
+    assert list(rows) == [*engines, "update, flat vector", "update, Keras", *learners]
     assert all(row["per_second"] > 0 for row in rows.values())
     for part in parts:
         fast, slow = rows[f"{part}, compiled"], rows[f"{part}, report"]
