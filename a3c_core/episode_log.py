@@ -84,7 +84,7 @@ class EpisodeLog:
         self.window: deque[Moment] = deque(maxlen=schedule.window)  # the last recorded episodes
         self.changed_at = 0  # episodes recorded when the worker count last changed
         self._rule = rule_of(span, schedule)
-        self._on_episode, self._on_update, self._statistics = on_episode, on_update, statistics
+        self._on_episode, self._on_update, self.statistics = on_episode, on_update, statistics
         self._run = run
 
     def enter(
@@ -106,7 +106,7 @@ class EpisodeLog:
         """
         self.totals.count(status, staleness)
         if self._on_update is not None:
-            added = tuple([statistics.get(name, math.nan) for name in self._statistics])
+            added = tuple([statistics.get(name, math.nan) for name in self.statistics])
             self._on_update(self._update(parcel, status, clock_s, version, staleness, gradient_norm) + added)
         for episode in parcel.episodes:
             length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)

@@ -228,7 +228,7 @@ def test_the_cost_of_learning_is_that_of_a_workers_gradient_unless_told():
 
 
 def test_compiled_virtual_time_refuses_with_a_reason():
-    assert "batches" in (why_not_compiled_time(RunConfig(algorithm="vtrace")) or "")
+    assert "algorithm vtrace" in (why_not_compiled_time(RunConfig(algorithm="vtrace")) or "")
     assert why_not_compiled_time(RunConfig()) is None
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.models.base import Heads, Outputs
+from a3c_core.progress import Progress
 from a3c_core.streams import uniform
 
 
@@ -15,7 +16,7 @@ class ActorCritic:
     def heads(self, actions: int) -> Heads:
         return (("policy_logits", actions), ("value", 1))
 
-    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: float) -> int:
+    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: Progress) -> int:
         exponentials = np.exp(outputs[0] - outputs[0].max())
         policy = exponentials / exponentials.sum()  # [actions]
         return int((np.cumsum(policy)[:-1] <= np.float64(uniform(stream))).sum())

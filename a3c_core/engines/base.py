@@ -13,6 +13,9 @@ from a3c_core.games.base import Game
 from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
+
+NOT_CHOSEN = -1  # in place of an action
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,17 @@ def rollout_of(trajectory: Trajectory, score: float, gradient: Vector, loss: flo
     return Rollout(**vars(play_of(trajectory, score, loss, entropy)), gradient=gradient)
 
 
+def chosen_action(environment: Any) -> int:
+    """Return the action that was chosen with the last piece of play and is still to be taken, or NOT_CHOSEN."""
+    chosen: int = getattr(environment, "chosen", NOT_CHOSEN)
+    return chosen
+
+
 class Engine(Protocol):
     """Plays and differentiates. Made by calling its class with (game, model, algorithm).
 
-    One engine serves any number of environments, one after the other; `progress` is the share of the run that is done.
+    One engine serves any number of environments, one after the other. It plays with what the learner has `published`:
+    the parameters [P], and behind them, where the algorithm has one, a target network's [P].
     """
 
     sample_times: bool  # measure `play_share`, which may change the last bits of a gradient
@@ -69,7 +79,7 @@ class Engine(Protocol):
 
     def new_environment(self) -> Any: ...
 
-    def play(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Trajectory:
+    def play(self, published: Vector, environment: Any, progress: Progress = START) -> Trajectory:
         """Play on to the end of the episode, or for as many steps as the algorithm plays at once."""
         ...
 
@@ -77,12 +87,12 @@ class Engine(Protocol):
         """Return (gradient of the summed loss [P], loss, mean entropy) of a trajectory."""
         ...
 
-    def rollout(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Rollout:
+    def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
         """Play, and differentiate unless trajectories are handed over."""
         ...
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Any], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
         """Let several agents play and return (the sum of their gradients [P] or all trajectories, what each played)."""
         ...
@@ -120,10 +130,10 @@ class OneAfterAnother:
     """For engines that gain nothing from a batch: several agents take turns."""
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Any], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        rollouts = [self.rollout(parameters, environment, progress) for environment in environments]
+        rollouts = [self.rollout(published, environment, progress) for environment in environments]
         return np.sum([rollout.gradient for rollout in rollouts], axis=0), rollouts
 
-    def rollout(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Rollout:
+    def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
         raise NotImplementedError

@@ -19,6 +19,7 @@ from a3c_core.games.base import Game
 from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
 
 
 class CompiledTrajectories(CompiledEngine):
@@ -37,20 +38,20 @@ class CompiledTrajectories(CompiledEngine):
             return "of the algorithms that learn from trajectories it computes ppo and vtrace only"
         return super().why_not(game, model, _player(1))  # what holds for A3C's game and model holds here
 
-    def play(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Trajectory:
-        trajectory = super().play(parameters, environment, progress)
+    def play(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Trajectory:
+        trajectory = super().play(published, environment, progress)
         log_probabilities = np.empty_like(trajectory.values)
         learning_kernels.write_log_probabilities(self.buffers.preferences, trajectory.actions, log_probabilities)
         return replace(trajectory, log_probabilities=log_probabilities)
 
-    def rollout(self, parameters: Vector, environment: CompiledFlappy, progress: float = 0.0) -> Rollout:
-        parcel, (play,) = self.rollout_together(parameters, [environment], progress)
+    def rollout(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Rollout:
+        parcel, (play,) = self.rollout_together(published, [environment], progress)
         return Rollout(**vars(play), gradient=parcel)
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Any], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        trajectories = [self.play(parameters, environment, progress) for environment in environments]
+        trajectories = [self.play(published, environment, progress) for environment in environments]
         scores = [float(environment.game["score"][0]) for environment in environments]
         return packed_rollouts(self._packing, trajectories, scores)
 

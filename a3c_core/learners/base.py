@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
 
 
 class Effort(NamedTuple):
@@ -32,30 +33,31 @@ class Learner(Protocol):
 
     @property
     def publication(self) -> Vector:
-        """What workers pull: the parameters, and whatever else the algorithm wants published beside them."""
+        """What workers pull: the parameters, and behind them whatever else the algorithm wants published."""
         ...
 
     def effort(self, parcel: Vector | None) -> Effort:
         """Return what `receive` would do with this parcel; without one, what `learn_rest` would."""
         ...
 
-    def receive(self, parcel: Vector, progress: float = 0.0) -> UpdateResult:
-        """Learn from what a worker has handed over, or keep it for later, or refuse it if it is not finite.
-
-        `progress`: share of the run's episodes that were dealt with.
-        """
+    def receive(self, parcel: Vector, progress: Progress = START) -> UpdateResult:
+        """Learn from what a worker has handed over, or keep it for later, or refuse it if it is not finite."""
         ...
 
-    def learn_rest(self, progress: float = 0.0) -> UpdateResult:
+    def learn_rest(self, progress: Progress) -> UpdateResult:
         """Learn from what was kept for later, of which there must be some: nobody will add to it."""
+        ...
+
+    def follow(self, progress: Progress) -> bool:
+        """Do what is due when the run has come so far; return whether anything but the parameters has changed."""
         ...
 
     def forget_batch(self) -> None:
         """Give up what was kept for later."""
         ...
 
-    def statistics(self, progress: float = 0.0) -> Mapping[str, float]:
-        """Return what is to be recorded of the latest update, by name."""
+    def statistics(self, progress: Progress) -> Mapping[str, float]:
+        """Return what is to be recorded of the latest update, by name; `progress` is that of its parcel's worker."""
         ...
 
     def save(self) -> tuple[dict[str, Any], dict[str, Vector]]:

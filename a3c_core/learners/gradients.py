@@ -7,7 +7,7 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.base import Effort
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import parts_of
+from a3c_core.progress import START, Progress
 
 
 class GradientLearner:
@@ -33,17 +33,23 @@ class GradientLearner:
     def effort(self, parcel: Vector | None) -> Effort:
         return Effort()
 
-    def receive(self, parcel: Vector, progress: float = 0.0) -> UpdateResult:
+    def receive(self, parcel: Vector, progress: Progress = START) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, parcel)
+        result = self.optimizer.apply(self.parameters, parcel)
+        self.follow(progress)
+        return result
 
-    def learn_rest(self, progress: float = 0.0) -> UpdateResult:
+    def learn_rest(self, progress: Progress) -> UpdateResult:
         raise AssertionError("a gradient is never kept for later")
 
     def forget_batch(self) -> None:
         """Nothing is ever kept for later."""
 
-    def statistics(self, progress: float = 0.0) -> Mapping[str, float]:
+    def follow(self, progress: Progress) -> bool:
+        """Do what is due when the run has come so far; return whether anything but the parameters has changed."""
+        return False
+
+    def statistics(self, progress: Progress) -> Mapping[str, float]:
         return {}
 
     def save(self) -> tuple[dict[str, Any], dict[str, Vector]]:
@@ -51,12 +57,6 @@ class GradientLearner:
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
         """There is nothing beside the parameters and the optimizer's averages."""
-
-
-def new_learner(config: RunConfig) -> GradientLearner:
-    """Return a learner with the run's initial parameters."""
-    parameters = parts_of(config).model.initial_parameters(config.seed)
-    return GradientLearner(parameters, new_optimizer(config, parameters.size))
 
 
 def new_optimizer(config: RunConfig, size: int) -> Optimizer:

@@ -8,7 +8,7 @@ from a3c_core.registry import Registry
 LEARNERS = Registry(
     "what workers hand over",
     {
-        "gradient": "a3c_core.learners.gradients:new_learner",
+        "gradient": "a3c_core.learners.target:new_learner",
         "trajectory": "a3c_core.learners.trajectories:new_learner",
     },
 )

@@ -16,6 +16,7 @@ from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.learners.parcels import Packing
 from a3c_core.models.parameters import Vector
 from a3c_core.parts import make_engine, parts_of
+from a3c_core.progress import START, Progress
 from a3c_core.streams import shuffle, stream_words
 
 _ORDER_KEY = 2  # keeps the streams of minibatches apart from those of play and of costs
@@ -58,11 +59,12 @@ class TrajectoryLearner:
         minibatches = min(self._algorithm.minibatches, env_steps)
         return Effort(self._algorithm.epochs * minibatches, self._algorithm.epochs * env_steps)
 
-    def receive(self, parcel: Vector, progress: float = 0.0) -> UpdateResult:
+    def receive(self, parcel: Vector, progress: Progress = START) -> UpdateResult:
         """Let a parcel join the batch, and learn from that if it is complete; refuse one that is not finite."""
         parcel = self._packing.without_rest(parcel)
         if not self._packing.is_finite(parcel):
             self.optimizer.rejected += 1
+            self._statistics = {}
             return UpdateResult(False, math.nan, self.optimizer.learning_rate)
         self._parcels.append(parcel)
         self._env_steps += self._packing.env_steps(parcel)
@@ -70,7 +72,7 @@ class TrajectoryLearner:
             return UpdateResult(True, math.nan, self.optimizer.learning_rate, settles="nothing")
         return self.learn_rest(progress)
 
-    def learn_rest(self, progress: float = 0.0) -> UpdateResult:
+    def learn_rest(self, progress: Progress = START) -> UpdateResult:
         """Learn from the batch as it is, and begin another."""
         batch = batch_of([trajectory for parcel in self._parcels for trajectory in self._packing.unpack(parcel)])
         self.forget_batch()
@@ -87,9 +89,12 @@ class TrajectoryLearner:
             settles="batch",
         )
 
-    def statistics(self, progress: float = 0.0) -> Mapping[str, float]:
-        """Return what is to be recorded of the latest batch, by name."""
+    def statistics(self, progress: Progress = START) -> Mapping[str, float]:
+        """Return what is to be recorded of the latest batch, by name; nothing of a parcel that was refused."""
         return self._statistics
+
+    def follow(self, progress: Progress) -> bool:
+        return False
 
     def forget_batch(self) -> None:
         """Begin another batch; what the last one held is played again, or was learned from."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from a3c_core.episode_log import NO_STATISTICS, EpisodeLog, Parcel
+from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import Status
 from a3c_core.worker import Episode
@@ -31,7 +31,7 @@ class Dealt(NamedTuple):
     version: int
     staleness: int
     gradient_norm: float
-    statistics: Mapping[str, float] = NO_STATISTICS
+    statistics: Mapping[str, float]  # that the learner adds
 
     def write_up(
         self, log: EpisodeLog, offset_s: float, episode_s: Callable[[Episode], float] | None

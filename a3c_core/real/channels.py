@@ -74,7 +74,7 @@ class SharedChannel:
         return 0 if slot["stop"] else int(slot["granted"]) - next_episode
 
     def pull(self) -> tuple[int, Vector]:
-        """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
+        """Return (version, what was published with it) to play with; it stays valid until the next pull."""
         began = time.monotonic()
         version = self._take_parameters()
         self._slot["pull_s"] += time.monotonic() - began
@@ -178,7 +178,8 @@ class HogwildChannel(SharedChannel):
     def __init__(self, config: RunConfig, *channel: Any):
         super().__init__(config, *channel)
         self._until_applied = self._until_accepted = False
-        self._optimizer = new_optimizer(config, self._parameters.size)
+        self._size = self._arrays.averages.shape[1]
+        self._optimizer = new_optimizer(config, self._size)
         self._optimizer.slots = self._arrays.averages
 
     def _take_parameters(self) -> int:
@@ -188,7 +189,7 @@ class HogwildChannel(SharedChannel):
     def _member_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
-        result = self._optimizer.apply(self._arrays.parameters[0], work.gradient)
+        result = self._optimizer.apply(self._arrays.parameters[0, : self._size], work.gradient)
         self._slot["updates"] += result.applied
         self._slot["apply_s"] += time.monotonic() - began_s
         message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)

@@ -7,7 +7,7 @@ gradient at a time, publishes the parameters, and looks after the pool. It block
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,14 @@ from a3c_core.episode_log import NO_STATISTICS, EpisodeLog
 from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import new_optimizer
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress, worker_draw
+from a3c_core.real import memory
 from a3c_core.real.arrivals import Arrival, Dealt
 from a3c_core.real.inbox import Inbox
-from a3c_core.real.pool import LocalPool, Pool
+from a3c_core.real.pool import Pool
+from a3c_core.real.pools import new_pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
-from a3c_core.real.shared_memory import Layout, Message, SharedBlock
+from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
@@ -33,7 +36,6 @@ from a3c_core.worker import Episode
 
 _LOOK_S = 0.1  # between two looks at the pool
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
-_ENVELOPE = 512  # bytes of a pickled model beside its numbers
 
 
 class RealRuntime:
@@ -55,23 +57,19 @@ class RealRuntime:
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
-        slots = config.span.end
-        self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
+        self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
         self._topology = TOPOLOGIES.get(config.topology)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
-        averages = master.optimizer.slots.shape[0] if self._hogwild else 0
-        size = master.parameters.size
-        mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        agents, parcel = config.agents_per_worker, master.parcel_size
-        self.block = SharedBlock(Layout(slots, size, agents, averages, mail_bytes, parcel))
+        self.block = memory.new_block(config, master)
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
-        self._queue = ParcelQueue(parcel)
+        self._queue = ParcelQueue(master.parcel_size)
         self._joined: list[Arrival] = []  # whose batch the learner still collects
         self._dealt: list[Dealt] = []
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
+        self._env_steps = 0  # of all that was dealt with
         by_profile = config.schedule.clock == "profile"
         self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
         self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
@@ -89,7 +87,7 @@ class RealRuntime:
 
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
         """Publish the parameters and spawn the first workers; the clock starts when all of them are up."""
-        self.open(self._new_pool())
+        self.open(new_pool(self.config, self.block))
         workers = self.config.span.start
         self.roster.change(workers)
         while self.roster.up < workers and not is_asked_to_stop():
@@ -108,9 +106,7 @@ class RealRuntime:
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
-            self._arrays.averages[:] = self.master.optimizer.slots
-            self._arrays.parameters[0] = self.master.parameters
-            self._slots["updates"][0] = self.master.version
+            memory.share(self.master, self._arrays)
         else:
             self.inbox.publish(self.master)
 
@@ -156,11 +152,10 @@ class RealRuntime:
         dealt, self._dealt = self._dealt, []
         for one in dealt:
             self._write_up(one)
-        self._arrays.inbox["progress"] = self.log.episodes / self.config.episodes
+        progress = self._progress()
+        self._arrays.inbox["progress"], self._arrays.inbox["env_steps"] = progress.share, progress.env_steps
         if self._hogwild:
-            self.master.parameters[:] = self._arrays.parameters[0]
-            self.master.optimizer.slots[:] = self._arrays.averages
-            self.master.optimizer.updates = int(self._slots["updates"].sum())
+            memory.follow(self.master, self._arrays, progress)
 
     def save(self) -> Saved:
         """Return what the run needs in order to go on; what is under way will be played again."""
@@ -173,6 +168,7 @@ class RealRuntime:
         self.master.forget_batch()  # its trajectories' episodes are not recorded, and will be played again
         totals = self.log.totals
         totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
+        self._env_steps = totals.env_steps
 
     # Gradients
 
@@ -218,7 +214,7 @@ class RealRuntime:
 
     def _learn(self, taken: list[tuple[Arrival, Vector]]) -> None:
         """Let the learner have what was taken, or make do with what it has; publish what comes of it."""
-        version, taken_s, progress = self.master.version, self.clock_s, self.log.episodes / self.config.episodes
+        version, taken_s, progress = self.master.version, self.clock_s, self._progress()
         arrivals = [arrival._replace(taken_s=taken_s) for arrival, _ in taken]
         if taken:
             result = self.master.receive(self._topology.combine([gradient for _, gradient in taken]), progress)
@@ -234,10 +230,9 @@ class RealRuntime:
             self._mark_served(arrival)
         self._busy_s += self.inbox.count_busy()
         status: Status = "applied" if result.applied else "rejected"
-        statistics = self.master.statistics() if result.applied else NO_STATISTICS
         for arrival in arrivals:
             staleness = version - arrival.message.version_pulled
-            self._note(arrival, status, self.master.version, staleness, result.gradient_norm, statistics)
+            self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
 
     def _nobody_plays(self) -> bool:
         """Return whether nobody will add to the batch: all have left, or wait for what becomes of their parcel."""
@@ -250,6 +245,11 @@ class RealRuntime:
 
     # Records and schedule
 
+    def _progress(self, slot: int = 0) -> Progress:
+        """Return how far the run has come, with what sets the worker of `slot` apart."""
+        draw = worker_draw(self.config.seed, slot)
+        return Progress(self.log.episodes / self.config.episodes, self._env_steps, draw)
+
     def _note(
         self,
         arrival: Arrival,
@@ -257,13 +257,15 @@ class RealRuntime:
         version: int | None = None,
         staleness: int = 0,
         gradient_norm: float = math.nan,
-        statistics: Mapping[str, float] = NO_STATISTICS,
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
+        self._env_steps += arrival.message.env_steps
+        tells = self.log.statistics and status != "dropped"
+        added = self.master.statistics(self._progress(arrival.slot)) if tells else NO_STATISTICS
         clock_s, alive = self.clock_s, self.roster.alive
         self._dealt.append(
-            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, statistics)
+            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, added)
         )
         if len(self._dealt) >= _WRITE_UP:
             self.settle()
@@ -275,15 +277,6 @@ class RealRuntime:
             alive = self.roster.alive
             if (target := self.log.target_workers(alive, len(self._queue))) != alive:
                 self.roster.change(target)
-
-    # Pool
-
-    def _new_pool(self) -> Pool:
-        if self.config.runtime != "ray":
-            return LocalPool(self.config, self.block)
-        from a3c_core.real.ray_pool import RayPool  # an optional extra
-
-        return RayPool(self.config, self._arrays)
 
     def _replace_lost(self) -> None:
         for loss in self.roster.lost():

@@ -9,7 +9,8 @@ import numpy as np
 
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.learners.gradients import GradientLearner, new_learner
+from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.new import new_learner
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.virtual.costs import CostProfile, load_profile

@@ -129,8 +129,9 @@ class MasterTopology(WorkerTopology):
 
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
-        version, progress = self.learner.version, self.log.episodes / self.config.episodes
         parcels = [parcel for parcel, _ in serving]
+        version = self.learner.version
+        progress = self.progress((parcels or self._joined)[0].worker)
         if serving:
             result = self.learner.receive(self.combine([gradient for _, gradient in serving]), progress)
         else:
@@ -171,7 +172,7 @@ class MasterTopology(WorkerTopology):
 
     def save(self) -> Saved:
         numbers, arrays, _ = super().save()
-        arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
+        arrays |= {f"worker{worker}_mail": mail.published for worker, mail in self._mail.items()}
         arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
         arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {

@@ -1,6 +1,5 @@
 """Which runs virtual time can take in compiled code."""
 
-from a3c_core.algorithms import ALGORITHMS
 from a3c_core.config import RunConfig
 
 _ONE_WORD = 1 << 32
@@ -10,8 +9,8 @@ def why_not_compiled_time(config: RunConfig) -> str | None:
     """Return what keeps a run from compiled virtual time, or None if nothing does."""
     if config.engine != "compiled":
         return f"engine {config.engine} plays and differentiates outside of compiled code"
-    if ALGORITHMS.get(config.algorithm).hands_over != "gradient":
-        return f"algorithm {config.algorithm} learns from batches outside of compiled code"
+    if config.algorithm != "a3c":
+        return f"algorithm {config.algorithm} is not compiled together with the clock"
     if config.topology != "master":
         return f"topology {config.topology} is not compiled"
     if config.agents_per_worker > 1:
