@@ -22,6 +22,7 @@ RUNS: dict[str, dict[str, Any]] = {  # tiny ones, that between them need all com
     "virtual time": {},
     "several agents a worker": {"agents_per_worker": 2},
     "value methods": {"algorithm": "q"},
+    "trajectories": {"algorithm": "ppo"},
     "real processes": {"runtime": "processes"},
     "processes without a master": {"runtime": "processes", "topology": "hogwild"},
 }

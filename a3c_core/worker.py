@@ -28,7 +28,7 @@ class Episode(NamedTuple):
 class Work(NamedTuple):
     """What one piece of work gave."""
 
-    gradient: Vector  # summed over the agents; perhaps with the parameters it belongs to
+    gradient: Vector  # summed over the agents, perhaps with the parameters it belongs to; or packed trajectories
     env_steps: int
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended

@@ -19,7 +19,8 @@ def test_rows_of_every_engine_and_part(tmp_path, capsys, monkeypatch):
     engines = [f"{part}, {name}" for part in parts for name in ("compiled", "tensorflow", "report")]
     lengths, methods = ("short", "long"), ("q", "sarsa", "n_step_q")
     values = [f"{length} both, compiled {method}" for length in lengths for method in methods]
-    assert list(rows) == [*engines, *values, "update, flat vector", "update, Keras"]
+    learners = [f"{name} learner, {engine}" for name in ("ppo", "vtrace") for engine in ("compiled", "tensorflow")]
+    assert list(rows) == [*engines, *values, "update, flat vector", "update, Keras", *learners]
     assert all(row["per_second"] > 0 for row in rows.values())
     for part in parts:
         fast, slow = rows[f"{part}, compiled"], rows[f"{part}, report"]

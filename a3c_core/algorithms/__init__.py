@@ -7,6 +7,8 @@ ALGORITHMS = Registry(
     "algorithm",
     {
         "a3c": "a3c_core.algorithms.a3c:A3C",
+        "ppo": "a3c_core.algorithms.ppo:PPO",
+        "vtrace": "a3c_core.algorithms.vtrace:VTrace",
         "q": "a3c_core.algorithms.q:Q",
         "sarsa": "a3c_core.algorithms.sarsa:Sarsa",
         "n_step_q": "a3c_core.algorithms.n_step_q:NStepQ",

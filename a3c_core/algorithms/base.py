@@ -12,6 +12,8 @@ from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR, Section
 
+HandsOver = Literal["gradient", "trajectory"]
+
 
 class LearnerSettings(Section):
     """What every algorithm has: how a gradient changes the parameters."""
@@ -45,6 +47,7 @@ class Trajectory:
     truncated: bool  # the time limit ended the episode
     next_observation: NDArray[Any] | None = None  # [...], after the last step, unless that was the end
     next_action: int = -1  # chosen there, if the algorithm counts the action that follows
+    log_probabilities: NDArray[np.float32] | None = None  # [T], of the actions; where trajectories are handed over
 
     @property
     def env_steps(self) -> int:
@@ -57,10 +60,11 @@ class Algorithm(Protocol):
     Two members may be left out. `statistics` names the numbers that its learner adds to the record of each update.
     `value_of(outputs, action)` replaces `value` where the action that is taken in a state counts: such an algorithm
     chooses the action after a piece of play with that piece, and the next piece begins by taking it.
+    One whose workers hand over trajectories has more members: `trajectories.TrajectoryAlgorithm`.
     """
 
     Settings: ClassVar[type[LearnerSettings]]  # the section `learner:` of a run
-    hands_over: ClassVar[Literal["gradient"]]  # what a worker gives the master
+    hands_over: ClassVar[HandsOver]  # what a worker gives the master
 
     @property
     def steps_at_once(self) -> int | None:

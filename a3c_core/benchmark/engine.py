@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.benchmark.courses import SEED, Course, long_course, short_course
+from a3c_core.benchmark.learners import learner_rows
 from a3c_core.benchmark.measure import Results, Row, per_second
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.machine.tf import import_tensorflow
@@ -42,6 +43,7 @@ def measure_engine(seconds: float) -> Results:
     rows += [_value_row(course, algorithm, seconds) for course in courses for algorithm in VALUE_METHODS]
     rows.append(_update_row("update, flat vector", flat, 100, seconds))
     rows.append(_update_row(KERAS_UPDATE, keras, 1, seconds))
+    rows += learner_rows(seconds)
     return Results("engine", "steps", REFERENCE, rows)
 
 

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.algorithms.trajectories import Batch, Column
 from a3c_core.games.base import Game
+from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
@@ -34,9 +37,9 @@ class Play:
 
 @dataclass(frozen=True)
 class Rollout(Play):
-    """A trajectory's numbers and its gradient, which belongs to the receiver."""
+    """A trajectory's numbers and what is handed over of it, which belongs to the receiver."""
 
-    gradient: Vector  # float32 [P], of the loss summed over the trajectory
+    gradient: Vector  # float32 [P], of the loss summed over the trajectory; or the trajectory itself, packed
 
 
 def play_of(trajectory: Trajectory, score: float, loss: float, entropy: float) -> Play:
@@ -85,14 +88,42 @@ class Engine(Protocol):
         ...
 
     def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
-        """Play and differentiate."""
+        """Play, and differentiate unless trajectories are handed over."""
         ...
 
     def rollout_together(
         self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        """Let several agents play and return (the sum of their gradients [P], what each has played)."""
+        """Let several agents play and return (the sum of their gradients [P] or all trajectories, what each played)."""
         ...
+
+
+class LearningEngine(Protocol):
+    """What engines offer a learner beside, where workers hand over trajectories."""
+
+    def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
+        """Return (log-probabilities of the actions [N], values [N]) by `parameters`."""
+        ...
+
+    def batch_gradient(
+        self, parameters: Vector, batch: Batch, targets: NDArray[np.float32], rows: NDArray[Any]
+    ) -> tuple[Vector, Column]:
+        """Return (gradient of the loss summed over the steps `rows` [n], log-probabilities of their actions [n])."""
+        ...
+
+
+def packed_rollouts(
+    packing: Packing, trajectories: Sequence[Trajectory], scores: Sequence[float]
+) -> tuple[Vector, Sequence[Play]]:
+    """Return (trajectories as one parcel, the numbers of each).
+
+    Nobody knows their loss yet; the entropy is estimated from the actions, whose log-probabilities average to it.
+    """
+    plays = []
+    for trajectory, score in zip(trajectories, scores, strict=True):
+        assert trajectory.log_probabilities is not None
+        plays.append(play_of(trajectory, score, 0.0, -float(trajectory.log_probabilities.mean(dtype=np.float64))))
+    return packing.pack(trajectories), plays
 
 
 class OneAfterAnother:

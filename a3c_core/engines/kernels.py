@@ -91,10 +91,10 @@ def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
 def play(parameters, games, stream, steps_left, settings, buffers):
     """Play up to `steps_left` steps of the one game in `games` [1]; return (steps, died), the buffers being written."""
     game = games[0]
-    hidden_weights = _unpack(parameters, buffers)
+    hidden_weights = unpack(parameters, buffers)
     for t in range(steps_left):
         observe(game, settings.pixels, buffers.observations[t])
-        _forward(hidden_weights, buffers, t)
+        forward(hidden_weights, buffers, t)
         probability_0 = _ONE / (_ONE + np.exp(buffers.preferences[t]))
         flap = uniform(stream) >= probability_0
         passed, died = step(game, flap)
@@ -105,7 +105,7 @@ def play(parameters, games, stream, steps_left, settings, buffers):
             buffers.values[t + 1] = _ZERO
             return t + 1, True
     observe(game, settings.pixels, buffers.observations[steps_left])
-    _forward(hidden_weights, buffers, steps_left)
+    forward(hidden_weights, buffers, steps_left)
     return steps_left, False
 
 
@@ -121,9 +121,9 @@ def observe(game, pixels, observation):
 @fast
 def evaluate(parameters, steps, buffers):
     """Write hidden units, preferences and values of the first `steps` observations in the buffers."""
-    hidden_weights = _unpack(parameters, buffers)
+    hidden_weights = unpack(parameters, buffers)
     for t in range(steps):
-        _forward(hidden_weights, buffers, t)
+        forward(hidden_weights, buffers, t)
 
 
 @fast
@@ -140,12 +140,12 @@ def differentiate(steps, died, settings, buffers, gradient):
         settings.stretched,
     )
     loss, entropy = _head_errors(returns, settings, buffers)
-    _backward(steps, buffers, gradient)
+    backward(steps, buffers, gradient)
     return loss, entropy
 
 
 @fast
-def _backward(steps, buffers, gradient):
+def backward(steps, buffers, gradient):
     """Carry the heads' errors back: write the gradient [P], summed over the steps."""
     errors, heads_gradient = buffers.errors, buffers.heads_gradient
     gradient[:] = _ZERO
@@ -167,7 +167,7 @@ def _backward(steps, buffers, gradient):
 
 
 @fast
-def _unpack(parameters, buffers):
+def unpack(parameters, buffers):
     """Transpose both heads into the buffers; return the hidden layer's weights and bias as [9, 128]."""
     for j in range(UNITS):
         buffers.heads[0, j] = parameters[HIDDEN_END + 2 * j]
@@ -180,7 +180,7 @@ def _unpack(parameters, buffers):
 
 
 @fast
-def _forward(w, buffers, t):
+def forward(w, buffers, t):
     """Write hidden units, preference and value of observation `t`. The inputs are unrolled so that LLVM vectorises."""
     observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]

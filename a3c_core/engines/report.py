@@ -33,6 +33,8 @@ class ReportEngine(OneAfterAnother):
 
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
+        if algorithm.hands_over != "gradient":
+            return "its workers hand over gradients only"
         return "it knows no target networks" if has_target(algorithm) else None
 
     def new_environment(self) -> Environment:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.algorithms.actor_critic import log_chosen
 from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines.base import NOT_CHOSEN, chosen_action
 from a3c_core.games.base import Environment
@@ -64,6 +65,7 @@ class _Record:
         self.actions: list[int] = []
         self.rewards: list[float] = []
         self.values: list[float] = []
+        self.outputs: list[NDArray[Any]] = []  # of the first head, where trajectories are handed over
         self.bootstrap_value, self.next_action = 0.0, NOT_CHOSEN
         self.terminated = self.truncated = False
 
@@ -75,6 +77,8 @@ class _Record:
         self.observations.append(self.environment.observation)
         self.actions.append(self._action(outputs))
         self.values.append(_value(self._algorithm, outputs, self.actions[-1]))
+        if self._algorithm.hands_over == "trajectory":
+            self.outputs.append(outputs[0])
         reward, self.terminated, self.truncated = self.environment.step(self.actions[-1])
         self.rewards.append(reward)
 
@@ -94,6 +98,7 @@ class _Record:
             bootstrap_value=self.bootstrap_value,
             terminated=self.terminated,
             truncated=self.truncated,
+            log_probabilities=log_chosen(np.stack(self.outputs), np.array(self.actions)) if self.outputs else None,
             next_observation=None if self.terminated else self.environment.observation,
             next_action=self.next_action,
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from a3c_core.config import RunConfig
+from a3c_core.learners.base import Effort
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
@@ -29,11 +30,23 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
+    def effort(self, parcel: Vector | None) -> Effort:
+        return Effort()
+
+    def effort_at(self, env_steps: float) -> tuple[int, Effort]:
+        return 1, Effort()
+
     def receive(self, parcel: Vector, progress: Progress = START, rate: float = 1.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
         result = self.optimizer.apply(self.parameters, parcel, progress.share, rate)
         self.follow(progress)
         return result
+
+    def learn_rest(self, progress: Progress) -> UpdateResult:
+        raise AssertionError("a gradient is never kept for later")
+
+    def forget_batch(self) -> None:
+        """Nothing is ever kept for later."""
 
     def follow(self, progress: Progress) -> bool:
         return False

@@ -1,18 +1,20 @@
-"""The learner that a run's settings ask for."""
+"""Which learner a run has: the one for what its algorithm's workers hand over. A new one is a row here."""
 
-from a3c_core.algorithms.base import TargetSettings
+from a3c_core.algorithms import ALGORITHMS
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import GradientLearner, new_optimizer
-from a3c_core.learners.target import TargetLearner
-from a3c_core.parts import parts_of
+from a3c_core.learners.base import Learner
+from a3c_core.registry import Registry
+
+LEARNERS = Registry(
+    "what workers hand over",
+    {
+        "gradient": "a3c_core.learners.target:new_learner",
+        "trajectory": "a3c_core.learners.trajectories:new_learner",
+    },
+)
 
 
-def new_learner(config: RunConfig) -> GradientLearner:
+def new_learner(config: RunConfig) -> Learner:
     """Return a learner with the run's initial parameters."""
-    _, model, algorithm = parts_of(config)
-    parameters = model.initial_parameters(config.seed)
-    optimizer = new_optimizer(config, parameters.size)
-    if isinstance(config.learner, TargetSettings):
-        explored = {"exploration": algorithm.exploration} if hasattr(algorithm, "exploration") else {}
-        return TargetLearner(parameters, optimizer, config.learner.target_every, **explored)
-    return GradientLearner(parameters, optimizer)
+    learner: Learner = LEARNERS.get(ALGORITHMS.get(config.algorithm).hands_over)(config)
+    return learner

@@ -101,7 +101,8 @@ class SharedChannel:
         return self._arrays.read_latest(self._parameters)
 
     def _member_over(self, message: Message, work: Work) -> None:
-        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE] = work.gradient
+        gradient = work.gradient
+        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE, : gradient.size] = gradient
         self._put(message, work.episodes)
 
     def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:

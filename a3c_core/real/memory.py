@@ -1,7 +1,7 @@
 """A run's shared memory: how large it is, and the parameters in it where the workers update these without a lock."""
 
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.base import Learner
 from a3c_core.progress import Progress
 from a3c_core.real.shared_memory import Layout, SharedArrays, SharedBlock
 from a3c_core.topologies import TOPOLOGIES
@@ -10,7 +10,7 @@ from a3c_core.topologies.remedies import parcel_size
 _ENVELOPE = 512  # bytes of a pickled model beside its numbers
 
 
-def new_block(config: RunConfig, learner: GradientLearner) -> SharedBlock:
+def new_block(config: RunConfig, learner: Learner) -> SharedBlock:
     """Return memory with room for what the learner publishes and what the workers hand over."""
     size, published = learner.parameters.size, learner.publication.size
     has_master = TOPOLOGIES.get(config.topology).has_master
@@ -21,14 +21,14 @@ def new_block(config: RunConfig, learner: GradientLearner) -> SharedBlock:
     return SharedBlock(Layout(slots, size, agents, averages, mail_bytes, published - size, parcel))
 
 
-def share(learner: GradientLearner, arrays: SharedArrays) -> None:
+def share(learner: Learner, arrays: SharedArrays) -> None:
     """Put all that the learner has where the workers will update it."""
     arrays.averages[:] = learner.optimizer.slots
     arrays.parameters[0] = learner.publication
     arrays.slots["updates"][0] = learner.version
 
 
-def follow(learner: GradientLearner, arrays: SharedArrays, progress: Progress) -> None:
+def follow(learner: Learner, arrays: SharedArrays, progress: Progress) -> None:
     """Bring the learner up to date; what is published beside the parameters it sets for the workers in turn."""
     size = learner.parameters.size
     learner.parameters[:] = arrays.parameters[0, :size]

@@ -211,7 +211,7 @@ class RayPool:
 
     def _put(self, slot: int, work: Work, version: int, arrived_s: float) -> None:
         place = slot, int(self._slots["sent"][slot]) % RING_SIZE
-        self._arrays.gradients[place] = work.gradient
+        self._arrays.gradients[(*place, slice(work.gradient.size))] = work.gradient
         generation = int(self._slots["generation"][slot])
         self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes), generation)
         for number, episode in enumerate(work.episodes):

@@ -146,7 +146,7 @@ class SharedArrays(NamedTuple):
     slots: NDArray[np.void]  # SLOT [L]
     messages: NDArray[np.void]  # MESSAGE [L, RING_SIZE]
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
-    gradients: NDArray[np.float32]  # [L, RING_SIZE, P], or longer, where something travels with them
+    gradients: NDArray[np.float32]  # [L, RING_SIZE, parcel], which may be shorter than its place
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
     def progress(self) -> Progress:

@@ -37,7 +37,12 @@ class Remedies:
         return staleness > self._bound
 
     def apply(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult | None:
-        """Make one update of parcels, each with the version that its worker held, or none if all are too old."""
+        """Make one update of parcels, each with the version that its worker held, or none if all are too old.
+
+        Without any, the learner makes do with what it has kept for later.
+        """
+        if not parcels:
+            return self._learner.learn_rest(progress)
         version = self._learner.version
         parcels = [parcel for parcel in parcels if not self.is_too_old(version - parcel[0])]
         return self._update(combine, parcels, progress) if parcels else None

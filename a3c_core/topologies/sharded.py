@@ -82,7 +82,7 @@ class ShardedTopology(WorkerTopology):
         exchange, size = self.config.exchange, self.learner.parameters.size
         shards = min(exchange.shards, size)
         self._waits_for_apply = exchange.pull == "after_apply"
-        self._whole: Optimizer = self.learner.optimizer  # type: ignore[attr-defined]
+        self._whole: Optimizer = self.learner.optimizer
         cuts = [size * shard // shards for shard in range(shards + 1)]
         parts_of = [slice(*cut) for cut in itertools.pairwise(cuts)]
         self._servers = [
