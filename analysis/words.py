@@ -66,5 +66,10 @@ def count(how_many: int, thing: str) -> str:
     return f"{how_many:,} {thing}" + ("" if how_many == 1 else "s")
 
 
+def capital(text: str) -> str:
+    """Return the text with a capital."""
+    return text[:1].upper() + text[1:]
+
+
 def _minus(text: str) -> str:
     return text.replace("-", "−")

@@ -129,10 +129,17 @@ def made_up(schedules: dict[str, dict[str, Any]], seeds: int = 10, noise: float 
                 "seed": seed,
                 "planned": 100_000,
                 "status": "finished",
+                "runtime": "simulate",
+                "algorithm": axis.get("algorithm", "a3c"),
+                "optimizer": "adam",
+                "hold": axis.get("exchange.hold", 0),
                 "entropy_coefficient": axis.get("learner.entropy_coefficient", 0.0),
+                "workers_max": span.end,
+                "oversubscribed": False,
             }
             for name, value in {**_NUMBERS, **numbers}.items():
-                row[name] = value if isinstance(value, bool) else value * luck * np.exp(noise * generator.normal())
+                drawn = isinstance(value, float)  # words, counts and yes or no are as they are
+                row[name] = value * luck * np.exp(noise * generator.normal()) if drawn else value
             rows.append(row)
     return Study("made-up", "?", {}, pd.DataFrame(rows), pd.DataFrame({"cell": []}))
 

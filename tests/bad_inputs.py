@@ -58,6 +58,17 @@ COMMAND_LINES = {
     "| env --seconds 0 | env --seconds nan | env --seconds soon | env --seconds 1e9 | env --seconds LONG",
     "a3c_core.calibrate": "--engine fast | --transport x | --out . | --out LONG | --out /proc/x | LONG"
     "| --seconds 0 | --seconds -1 | --seconds inf | --seconds 1e999 | --seconds ''",
+    "a3c_core.advise": "--episode 1s | --update 1s | --episode 0 --update 1s | --episode 1s --update 0s | '' | LONG"
+    "| --episode 1x --update 1s | --episode -1s --update 1s | --episode DIGITS --update 1s | --episode nan --update 1s"
+    "| --episode 1s --update 1s --jitter many | --episode 1s --update 1s --jitter -1 | --costs nowhere | --costs LONG"
+    "| --episode 1s --update 1s --workers 0 | --episode 1s --update 1s --workers 4,,8 | --costs uniform --log t.csv"
+    "| --episode 1s --update 1s --workers 1,2,3,4,5,6,7,8,9,10,11,12,13 | --costs uniform --episode 1s | --costs"
+    "| --episode 1s --update 1s --queue endless | --episode 1s --update 1s --exchange never | --log | --log ''"
+    "| --episode 1s --update 1s --cores 0 | --episode 1s --update 1s --batch 1.5 | --log LONG | --log ."
+    "| --log nowhere.csv | --log runs:/x | --episode 1s --update 1s --aim 1"
+    "| --episode 1s --update 1s --grows 0 | --episode 1s --update 1s --html ."
+    "| --episode 1s --update 1s --html LONG | --episode 1s --update 1s --json . | --episode 1s --update 1s --profile ."
+    "| --episode 1h --update 1ns | --measure nothing | --measure Pendulum-v1 | --seconds 0 | --costs uniform --pull 1s",
     "experiments.validate": f"--episodes 0 | --episodes {'9' * 30} | --episodes x | --episodes DIGITS | --fast",
     "a3c_core.play": "--seed 1 | --checkpoint LONG | --checkpoint . | --checkpoint '' | --checkpoint x --seed -1"
     "| --checkpoint . --episodes 0 | --checkpoint . --episodes DIGITS | --checkpoint . --max-steps x",
@@ -84,6 +95,59 @@ def sweep(*arguments: str, grid: str | bytes = GRID, profile: str = PROFILE) -> 
     content = grid if isinstance(grid, bytes) else grid.encode()
     always = ["--grid", "g.yaml", "--dry-run", "--no-tracking"]
     return BadInput("run_sweep.py", [*always, *arguments], {"g.yaml": content, "p.yaml": profile.encode()})
+
+
+def bad_logs(draw: random.Random) -> Iterator[BadInput]:
+    """Logs of workers and updates that are no logs, or contradict themselves."""
+    sound = [f"{k % 3},{k},{k + 2.5},{k + 2.6},{k + 2.9}" for k in range(60)]
+    head = "worker,start,end,update_start,update_end"
+
+    def with_line(line: str) -> str:
+        return "\n".join([head, *sound[:30], line, *sound[30:]]) + "\n"
+
+    wrong = [
+        "9,1,2,3",
+        "9,1,2,3,4,5",
+        "9,x,2,3,4",
+        "9,1,,3,4",
+        "9,1,2,3,",
+        ",1,2,3,4",
+        "9,,,,",
+        "9,nan,2,3,4",
+        "9,1,inf,3,4",
+    ]
+    wrong += [
+        "9,5,4,70,71",
+        "9,1,70,80,79",
+        "9,1,70,60,71",
+        "9,,,70,71",
+        f"9,{LONG},2,3,4",
+        f"9,1,{DIGITS},3,4",
+        "0,1,2,70,71",
+    ]
+    wrong += [
+        "9,1,2,50.7,50.9",
+        "9,1,2,1e13,2e13",
+        "9,1;2,2,3,4",
+        '9,"1,2",3,4,5',
+        '9,"1',
+        "9,1 s,2,3,4",
+        "9,0x1,2,3,4",
+    ]
+    heads = [
+        "worker,start,end,update_start",
+        "worker,start,start,end,update_start,update_end",
+        "worker,begin,end,from,to",
+    ]
+    whole = ["", "\n\n", head, "\n".join([head, *sound[:5]]), DEEP, "[1, 2]", "a: 1", f"{head}\n" + "0,1,2,,\n" * 50]
+    whole += [f"{name}\n" + "\n".join(sound) for name in heads] + [
+        f"{head}\n" + "".join(f"0,{k},{k},{k},{k}\n" for k in range(40))
+    ]
+    for text in [*map(with_line, wrong), *whole]:
+        yield BadInput("a3c_core.advise", ["--log", "t.csv"], {"t.csv": text.encode()})
+    for blob in (bytes(range(128, 256)), draw.randbytes(3_000), b"PAR1" + draw.randbytes(500)):
+        yield BadInput("a3c_core.advise", ["--log", "t.csv"], {"t.csv": blob})
+        yield BadInput("a3c_core.advise", ["--log", "t.parquet"], {"t.parquet": blob})
 
 
 def lines(text: str) -> Iterator[list[str]]:

@@ -108,11 +108,6 @@ def test_collapse_needs_no_learning_and_a_master_that_fell_behind():
     assert not metrics.collapsed(final=30.0, queue_peak=500, workers_max=40, overloaded=False, learned_above=1.0)
 
 
-def test_saturation():
-    assert metrics.saturation(cycle_s=0.9, service_s=0.1) == pytest.approx(10.0)
-    assert metrics.saturation(cycle_s=0.9, service_s=0.0) == math.inf
-
-
 @pytest.mark.parametrize("workers", ["4", "30"])
 def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
     config = RunConfig.model_validate({"workers": workers, "episodes": 600, **SLOW_MASTER})

@@ -15,9 +15,10 @@ from tests.sweeps import ROOT
 
 SEED = 1
 MOST_LINES, MOST_CHARACTERS = 22, 3_300
-KINDS = ("settings", "grids", "profiles", "command_lines", "checkpoints")
+KINDS = ("settings", "grids", "profiles", "command_lines", "checkpoints", "logs")
 DRY = ["--grid", "quick", "--dry-run"]
 MODULES = {"run_sweep.py": "run_sweep", "a3c_core.benchmark": "a3c_core.benchmark.__main__"}
+MODULES["a3c_core.advise"] = "a3c_core.advise.__main__"
 
 
 def documented_codes() -> dict[str, set[int]]:
@@ -72,11 +73,18 @@ def test_bad_inputs_are_refused_with_a_message_of_a_screen(kind, tmp_path, monke
         assert message.count("\n") <= MOST_LINES, f"{case}\n{message}"
         assert len(message) <= MOST_CHARACTERS, f"{case}\n{message}"
         assert files_in(folder) == set(case.files), case
+        if case.command == "a3c_core.advise":
+            assert message.count("\n") == 1, f"{case}\n{message}"
 
 
 def test_there_are_hundreds_of_them_and_they_differ(tmp_path):
     cases = [str((case.command, case.arguments, case.files)) for kind in KINDS for case in generated(kind, tmp_path)]
     assert len(set(cases)) >= 400
+
+
+def test_advice_refuses_forty_command_lines_and_logs_of_each_kind(tmp_path):
+    cases = [case for kind in ("command_lines", "logs") for case in generated(kind, tmp_path)]
+    assert sum(case.command == "a3c_core.advise" for case in cases) >= 70
 
 
 def test_damaged_files_never_end_in_a_traceback(tmp_path, monkeypatch, capsys):

@@ -21,6 +21,7 @@ from a3c_core.results.records import EpisodeRecord, read_records
 from a3c_core.train import Run, train
 from a3c_core.worker import Work
 from tests.storm.checks import orphaned_memory, shared_memory
+from tests.sweeps import PATIENCE_S
 
 TRANSPORTS = {
     "shared": {"exchange": ExchangeConfig(transport="shared")},
@@ -236,7 +237,7 @@ def test_workers_die_with_a_killed_master_and_the_run_resumes(transport, tmp_pat
     assert len(marked_processes(mark)) >= 7
     process.kill()
     process.wait()
-    assert wait_until_gone(mark, 5.0) == []
+    assert wait_until_gone(mark, PATIENCE_S) == []
     assert orphaned_memory(before) == []
     had = len(read_records(tmp_path))
     summary, records = collect(config, tmp_path)
@@ -253,7 +254,7 @@ def test_ctrl_c_leaves_records_and_a_checkpoint(tmp_path):
     process = start_elsewhere(config, tmp_path, mark)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) != 0
-    assert wait_until_gone(mark, 5.0) == []
+    assert wait_until_gone(mark, PATIENCE_S) == []
     assert len(read_records(tmp_path)) > 0
 
 

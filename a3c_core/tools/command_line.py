@@ -52,6 +52,16 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
 
 
+def in_seconds(seconds: float) -> str:
+    """Return a duration of any size to three digits: 31.6 ms, 2.1 s, 3 min 20 s."""
+    if seconds >= 60:
+        return duration(seconds)
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"
+
+
 def python_command(*words: object) -> str:
     """Return `python WORDS...` as a user can paste it here, whether or not the environment is activated."""
     return shlex.join([_this_python(), *map(str, words)])

@@ -61,12 +61,13 @@ class Capacity(NamedTuple):
         return self.n_star if self.limit_name == "N*" else self.n0
 
 
-def capacity(config: RunConfig) -> Capacity:
+def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
     """Return how many workers the run's master bears at the costs of its profile, on whichever clock it runs.
 
     It depends on nothing that the run does: the untrained agent plays alone, and equal settings give equal numbers.
+    `profile` stands for the run's own, where that may have changed since.
     """
-    profile, played = profile_of(config), untrained(config)
+    profile, played = profile or profile_of(config), untrained(config)
     has_master = TOPOLOGIES.get(config.topology).has_master
     waits = has_master and config.gradients.pull == "after_apply"
     cycle_s = _cycle_s(config, profile, played, waits)

@@ -1,9 +1,12 @@
 """The catalogue: which claims there are, under which number, and what a study's runs say of them."""
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from analysis.claims.claim import Claim, Judgement
-from analysis.claims.verdicts import together
+from analysis.claims.finding import NO_RUNS, Finding, corrected, together, untested
+from analysis.claims.verdicts import CROWDED
 from analysis.data.study import Study, StudyError
 from analysis.references import resolve
 
@@ -15,7 +18,14 @@ CLAIMS = (  # their numbers are their places, from 1 on
     "analysis.claims.playing_costs_most:CLAIM",
     "analysis.claims.entropy_is_hard:CLAIM",
     "analysis.claims.speed_not_stability:CLAIM",
+    "analysis.claims.weaker_with_more:CLAIM",
+    "analysis.claims.slow_with_few:CLAIM",
+    "analysis.claims.gradients_are_close:CLAIM",
+    "analysis.claims.ppo_would_be_better:CLAIM",
+    "analysis.claims.ten_to_twenty:CLAIM",
+    "analysis.claims.growth_is_stable:CLAIM",
 )
+_CROWDED = "Its runs had more processes than cores: their times say nothing of so many workers."
 
 
 def load(references: Sequence[str] = CLAIMS) -> tuple[Claim, ...]:
@@ -30,12 +40,29 @@ def load(references: Sequence[str] = CLAIMS) -> tuple[Claim, ...]:
 def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = ()) -> list[Judgement]:
     """Return the verdict on every claim, from the runs with one variant of the settings: the main one, if None.
 
-    `more` are claims that are not the package's; they are numbered after its own.
+    `more` are claims that are not the package's; they are numbered after its own. Everything that is asked of the same
+    runs is corrected together.
     """
     part = study.main if variant is None else study.of_variant(variant)
+    claims = (*load(), *more)
+    found = [_findings(claim, study if claim.over_settings else part) for claim in claims]
+    open_or_not = iter(corrected(list(itertools.chain(*found))))
     judgements = []
-    for number, claim in enumerate((*load(), *more), start=1):
-        findings = claim.judge(study if claim.over_settings else part)
-        verdict = together([finding.verdict for finding in findings])
-        judgements.append(Judgement(number, claim, verdict, findings))
+    for number, (claim, findings) in enumerate(zip(claims, found, strict=True), start=1):
+        parts = list(itertools.islice(open_or_not, len(findings)))
+        verdict = together([finding.verdict for finding in parts], claim.rule)
+        judgements.append(Judgement(number, claim, verdict, parts))
     return judgements
+
+
+def _findings(claim: Claim, study: Study) -> list[Finding]:
+    """Return what the runs that can tell say of a claim: of speed, those with a core for each process."""
+    if not claim.of_speed or "oversubscribed" not in study.runs:
+        return claim.judge(study)
+    crowded = study.runs["oversubscribed"] == True  # noqa: E712  None is not False
+    findings = claim.judge(replace(study, runs=study.runs[~crowded]))
+    if not crowded.any():
+        return findings
+    why = untested(_CROWDED, CROWDED)
+    told = [why if finding.text == NO_RUNS else finding for finding in findings]
+    return list(dict.fromkeys(told))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from analysis.claims.verdicts import Finding, Verdict
+from analysis.claims.finding import NO_RUNS, Finding, Rule, Verdict
 from analysis.data.study import Study
 
 
@@ -12,8 +12,11 @@ class Claim(NamedTuple):
 
     text: str
     source: str
-    judge: Callable[[Study], list[Finding]]  # one finding for each part of the claim; all must hold
+    judge: Callable[[Study], list[Finding]]  # one finding for each part of the claim
     over_settings: bool = False  # needs runs with several settings, not those of one
+    rule: Rule = "all"  # by which its parts make the whole
+    of_speed: bool = False  # runs with more processes than cores say nothing of it
+    quote: str = ""  # the source's own words
 
 
 class Judgement(NamedTuple):
@@ -26,14 +29,14 @@ class Judgement(NamedTuple):
 
     @property
     def rests_on_data(self) -> bool:
-        """Whether the study has runs that tell."""
-        return any(finding.estimate for finding in self.findings)
+        """Whether the study has runs that tell something, if only why they don't tell enough."""
+        return any(finding.estimate or finding.text != NO_RUNS for finding in self.findings)
 
     @property
     def needed(self) -> list[str]:
-        """What would decide the claim, if it is open."""
-        if self.verdict != "undecided":
+        """What would decide the claim, if it is open or was not tested."""
+        if self.verdict not in ("undecided", "not tested here"):
             return []
-        undecided = [finding for finding in self.findings if finding.verdict == "undecided"]
-        most = max(undecided, key=lambda finding: finding.seeds)  # as many seeds decide the other parts too
-        return list(dict.fromkeys(f.needed for f in undecided if f.needed and (not f.seeds or f is most)))
+        unsettled = [finding for finding in self.findings if finding.verdict == self.verdict]
+        most = max(unsettled, key=lambda finding: finding.seeds)  # as many seeds decide the other parts too
+        return list(dict.fromkeys(f.needed for f in unsettled if f.needed and (not f.seeds or f is most)))

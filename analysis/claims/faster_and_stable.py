@@ -1,27 +1,42 @@
 """What growing from 10 to 32 workers gains, by the slides."""
 
+from functools import partial
+
 from analysis.claims.claim import Claim
-from analysis.claims.verdicts import RELEVANT, Finding, collapses, contrary, in_steps, lacking, over_bound, times_as
+from analysis.claims.verdicts import (
+    RELEVANT,
+    Finding,
+    collapses,
+    contrary,
+    falls_short,
+    in_steps,
+    lacking,
+    over_bound,
+    times_as,
+)
 from analysis.data.outcomes import by_rule, control_of
 from analysis.data.study import Schedule, Study
 from analysis.words import percent
 
 
-def judge(study: Study) -> list[Finding]:
-    """Compare the slides' 10→32 with its control in speed, and see whether it collapses or forgets."""
-    dynamic = by_rule(study, "slides", 10, 32)
+def judge_growth(study: Study, start: int, end: int) -> list[Finding]:
+    """Compare a schedule of the slides with its start in speed, and see whether it collapses or forgets."""
+    dynamic = by_rule(study, "slides", start, end)
     if not dynamic:
-        return [lacking("runs of 10→32")]
-    findings = []
-    for schedule in dynamic:
-        control = control_of(study, schedule)
-        if control is None:
-            return [lacking("runs of a fixed schedule to compare with, best of 10 workers")]
-        text = "{theirs} plays as many episodes {ratio} times as fast as {ours}"
-        text += f" ({in_steps(study, schedule, control)})."
-        findings.append(times_as(study, control, schedule, "clock_s", 1.0, text))
-        findings += [contrary(collapses(study, schedule)), _stays(study, schedule)]
-    return findings
+        return [lacking(f"runs of {start}→{end}")]
+    return [finding for schedule in dynamic for finding in _of(study, schedule)]
+
+
+def _of(study: Study, schedule: Schedule) -> list[Finding]:
+    control, short = control_of(study, schedule), falls_short(study, schedule)
+    if control is None:
+        return [lacking(f"runs of a fixed schedule to compare with, best of {schedule.start} workers")]
+    if short:
+        return [short]
+    text = "{theirs} plays as many episodes {ratio} times as fast as {ours}"
+    text += f" ({in_steps(study, schedule, control)})."
+    faster = times_as(study, control, schedule, "clock_s", 1.0, text)
+    return [faster, contrary(collapses(study, schedule)), _stays(study, schedule)]
 
 
 def _stays(study: Study, schedule: Schedule) -> Finding:
@@ -32,4 +47,10 @@ def _stays(study: Study, schedule: Schedule) -> Finding:
     return over_bound(study, schedule, "held_share", 1.0 - RELEVANT, text, percent)
 
 
-CLAIM = Claim("10→32 is faster than fixed workers and stable.", "slides, 10→32", judge)
+CLAIM = Claim(
+    "10→32 is faster than fixed workers and stable.",
+    "slides, 10→32",
+    partial(judge_growth, start=10, end=32),
+    of_speed=True,
+    quote="dynamic add workers to 32 vs. fixed workers",
+)

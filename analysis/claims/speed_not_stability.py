@@ -15,4 +15,10 @@ def judge(study: Study) -> list[Finding]:
     return [times_as(study, many, few, "steps_per_s", 1.0, text), better(study, few, many)]
 
 
-CLAIM = Claim("More workers give speed, not stability.", "slides, conclusion", judge)
+CLAIM = Claim(
+    "More workers give speed, not stability.",
+    "slides, conclusion",
+    judge,
+    of_speed=True,
+    quote="worker的數量變多,可大幅提升速度,但不容易穩定",
+)

@@ -1,82 +1,63 @@
-"""Verdicts from intervals: supported, refuted or undecided, and how many runs would decide.
+"""Judges: what a study's runs say of one part of a claim, as a finding.
 
 A difference counts from a tenth of what it is compared with (RELEVANT) on. "Better" is supported when the interval lies
 above 0, and refuted when it excludes every relevant gain; "as good" is supported when it excludes every relevant loss.
+Where only some runs of a schedule learned, "better" compares the shares that did: a mean of both kinds means nothing.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable
 
-from analysis.data import statistics
-from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
+from analysis.claims.finding import RELEVANT, Finding, contrary, judged, lacking, untested
+from analysis.data import outcomes, statistics
+from analysis.data.inference import share_difference
 from analysis.data.study import Schedule, Study
 from analysis.words import apart, number, percent, with_interval
 
-Verdict = Literal["supported", "refuted", "undecided"]
-RELEVANT = 0.1
-_MOST_RUNS = 200  # more than this nobody will run
-
-
-class Finding(NamedTuple):
-    """One part of a claim, judged."""
-
-    text: str  # what was measured, with its numbers
-    verdict: Verdict
-    estimate: Estimate | None = None
-    needed: str = ""  # what would decide it
-    seeds: int = 0  # that would decide it, if more of them would
-
-
-def lacking(what: str) -> Finding:
-    """Return the finding of a study that did not run what a claim needs."""
-    return Finding("This study has no runs that tell.", "undecided", needed=what)
-
-
-def above(estimate: Estimate, bound: float, margin: float = 0.0) -> Verdict:
-    """Supported if the interval lies above `bound`, refuted if it lies below bound + margin; a lone run is neither."""
-    if estimate.low > bound:
-        return "supported"
-    return "refuted" if estimate.high < bound + margin else "undecided"
-
-
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on a claim of several parts: all must hold."""
-    if "refuted" in verdicts:
-        return "refuted"
-    return "supported" if verdicts and set(verdicts) == {"supported"} else "undecided"
+CROWDED = "runs on at least as many cores as processes, or in virtual time"
 
 
 def better(study: Study, ours: Schedule, theirs: Schedule) -> Finding:
     """Judge whether `ours` ends with a better score than `theirs`, paired by seed."""
-    pair = study.paired(ours, theirs, "final_score")
-    if not len(pair[0]):
-        return _no_shared_seed(ours, theirs)
-    difference = statistics.paired_difference(*pair)
-    margin = RELEVANT * abs(float(statistics.iqm(pair[0])))
-    text = f"{ours.title} {_end(ours)} {apart(difference, study.score.unit)} than {theirs.title}."
-    return _finding(text, above(difference, 0.0, margin), difference, 0.0, margin)
+    if outcomes.is_mixed(study, ours) or outcomes.is_mixed(study, theirs):
+        return _learns_more_often(study, ours, theirs)
+    return _ends_above(study, ours, theirs, gain=True)
 
 
 def as_good(study: Study, ours: Schedule, theirs: Schedule) -> Finding:
     """Judge whether `ours` does not end with a score that is worse than `theirs` by a relevant amount."""
+    if outcomes.is_mixed(study, ours) or outcomes.is_mixed(study, theirs):
+        return contrary(_learns_more_often(study, theirs, ours))
+    return _ends_above(study, ours, theirs, gain=False)
+
+
+def _ends_above(study: Study, ours: Schedule, theirs: Schedule, gain: bool) -> Finding:
+    """Judge whether ours ends above theirs (gain), or not relevantly below."""
     pair = study.paired(ours, theirs, "final_score")
     if not len(pair[0]):
-        return _no_shared_seed(ours, theirs)
+        return no_shared_seed(ours, theirs)
     difference = statistics.paired_difference(*pair)
-    margin = RELEVANT * abs(float(statistics.iqm(pair[1])))
+    margin = RELEVANT * abs(float(statistics.iqm(pair[0 if gain else 1])))
     text = f"{ours.title} {_end(ours)} {apart(difference, study.score.unit)} than {theirs.title}."
-    return _finding(text, above(difference, -margin, margin), difference, -margin, margin)
+    return judged(text, difference, 0.0 if gain else -margin, margin)
+
+
+def _learns_more_often(study: Study, ours: Schedule, theirs: Schedule) -> Finding:
+    """Judge whether a larger share of our runs learned, by more than a tenth."""
+    hits = [outcomes.learned(study, schedule) for schedule in (ours, theirs)]
+    difference = share_difference(*((int(each.sum()), len(each)) for each in hits))
+    said = [f"{each.sum()} of {len(each)} runs with {s.title}" for each, s in zip(hits, (ours, theirs), strict=True)]
+    text = f"{said[0]} learned, and {said[1]}: {with_interval(difference, percent)} more."
+    return judged(text, difference, 0.0, RELEVANT)
 
 
 def times_as(study: Study, ours: Schedule, theirs: Schedule, column: str, bound: float, text: str) -> Finding:
     """Judge whether `column` of ours is over `bound` times that of theirs; `text` has places for the ratio and both."""
-    pair = study.paired(ours, theirs, column)
+    pair = outcomes.one_world(study).paired(ours, theirs, column)
     if not len(pair[0]):
-        return _no_shared_seed(ours, theirs)
+        return no_shared_seed(ours, theirs)
     ratio = statistics.paired_ratio(*pair)
     shown = text.format(ratio=with_interval(ratio), ours=ours.title, theirs=theirs.title)
-    return _finding(shown, above(ratio, bound), ratio, bound)
+    return judged(shown, ratio, bound)
 
 
 def in_steps(study: Study, ours: Schedule, theirs: Schedule) -> str:
@@ -86,60 +67,51 @@ def in_steps(study: Study, ours: Schedule, theirs: Schedule) -> str:
 
 
 def collapses(study: Study, schedule: Schedule) -> Finding:
-    """Judge whether most runs of a schedule collapse."""
+    """Judge whether most runs of a schedule collapse: on too few cores, workers that wait for one spare the master."""
     values = study.values(schedule, "collapsed").astype(bool)
     share = statistics.share(int(values.sum()), len(values))
     text = (
         f"{int(values.sum())} of {len(values)} runs with {schedule.title} collapsed ({with_interval(share, percent)})."
     )
-    return _finding(text, above(share, 0.5), share, 0.5)
+    if is_crowded(study, schedule):
+        why = "They had more processes than cores, so that no master met the work of so many workers."
+        return untested(f"{text} {why}", CROWDED, share)
+    return judged(text, share, 0.5)
+
+
+def is_crowded(study: Study, schedule: Schedule) -> bool:
+    """Return whether some run of a schedule had more processes than cores."""
+    return "oversubscribed" in study.done and bool((study.values(schedule, "oversubscribed") == True).any())  # noqa: E712
 
 
 def over_bound(
     study: Study, schedule: Schedule, column: str, bound: float, text: str, show: Callable[[float], str] = number
 ) -> Finding:
     """Judge whether `column` of a schedule's runs lies above `bound`; `text` has a place for the value."""
-    estimate = study.estimate(schedule, column)
+    estimate = outcomes.estimate(study, schedule, column)
     if not estimate.runs:
         return lacking(f"runs of {schedule.title} that record it")
-    shown = text.format(value=with_interval(estimate, show), ours=schedule.title)
-    return _finding(shown, above(estimate, bound), estimate, bound)
+    return judged(text.format(value=with_interval(estimate, show), ours=schedule.title), estimate, bound)
 
 
-def contrary(finding: Finding) -> Finding:
-    """Return the finding of the one who claims the contrary."""
-    flipped: dict[Verdict, Verdict] = {"supported": "refuted", "refuted": "supported", "undecided": "undecided"}
-    return finding._replace(verdict=flipped[finding.verdict])
+def falls_short(study: Study, schedule: Schedule) -> Finding | None:
+    """Return why a growing schedule's runs say nothing of the number it grows to: most never had so many workers."""
+    reached = study.values(schedule, "workers_max") if "workers_max" in study.done else None
+    if reached is None or reached.median() >= schedule.end:
+        return None
+    text = f"{schedule.title} never had more than {int(reached.max())} of its {schedule.end} workers"
+    if reached.max() >= schedule.end:
+        text = f"most runs of {schedule.title} never had its {schedule.end} workers"
+    needed = f"runs of {schedule.title} that come to {schedule.end} workers"
+    return untested(
+        f"{text}, so that these runs say nothing of {schedule.end}.", needed, study.estimate(schedule, "workers_max")
+    )
 
 
-def runs_needed(estimate: Estimate, bound: float, margin: float = 0.0) -> int:
-    """Return how many runs would decide what `above` could not, if the estimate stays where it is."""
-    if not math.isfinite(estimate.low):
-        return FEWEST_TO_RESAMPLE
-    half = (estimate.high - estimate.low) / 2
-    room = max(estimate.value - bound, bound + margin - estimate.value)  # how wide half an interval may be
-    runs = math.inf if room <= 0 else math.ceil(estimate.runs * (half / room) ** 2)
-    return max(int(min(runs, _MOST_RUNS)), estimate.runs + 1)
-
-
-def seeds_in_words(seeds: int, runs: int) -> str:
-    """Return how many seeds would decide, for people."""
-    if seeds >= _MOST_RUNS:
-        return f"more seeds than are practical (over {_MOST_RUNS}): it lies almost on the boundary"
-    return f"about {seeds} seeds instead of {runs}"
-
-
-def _finding(text: str, verdict: Verdict, estimate: Estimate, bound: float, margin: float = 0.0) -> Finding:
-    text = text[:1].upper() + text[1:]
-    if verdict != "undecided":
-        return Finding(text, verdict, estimate)
-    seeds = runs_needed(estimate, bound, margin)
-    return Finding(text, verdict, estimate, seeds_in_words(seeds, estimate.runs), seeds)
-
-
-def _no_shared_seed(ours: Schedule, theirs: Schedule) -> Finding:
+def no_shared_seed(ours: Schedule, theirs: Schedule) -> Finding:
+    """Return the finding of runs that can't be paired."""
     text = f"{ours.title} and {theirs.title} share no seed."
-    return Finding(text, "undecided", needed=f"runs of {ours.title} and {theirs.title} with the same seeds")
+    return untested(text, f"runs of {ours.title} and {theirs.title} with the same seeds")
 
 
 def _end(schedule: Schedule) -> str:

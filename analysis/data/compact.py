@@ -1,7 +1,8 @@
 """The compact form of a study: runs.parquet and curves.parquet, small enough for git; everything is rebuilt from them.
 
 runs.parquet has one row per cell that is or was there: its settings, how it ended, its summary, its costs, and a digest
-of its full records. curves.parquet has its records cut into bins (metrics.binned).
+of its full records, and moving averages of reward and loss. curves.parquet has its records cut into bins
+(metrics.binned).
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +25,10 @@ from analysis.data import metrics
 from analysis.data.study import StudyError
 
 _FORMAT = {b"a3c_study": b"1"}
+AVERAGES = ("reward_average", "loss_average")  # metrics.moving_averages
 _TEXT = ("cell", "config", "status", "reason", "commit", "summary", "costs", "episodes_sha256")
 _RUN_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in _TEXT]
+_RUN_FIELDS += [(name, pa.list_(pa.float32())) for name in AVERAGES]
 _RUN_FIELDS += [("dirty", pa.bool_()), ("oversubscribed", pa.bool_()), ("played", pa.int64())]
 _COUNTS = ("bin", "episodes", "workers", "env_steps", "updates")
 _CLOCKS = ("clock_s", "arrived_s", "busy_s")
@@ -143,6 +147,14 @@ def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
         curve = metrics.with_updates(curve, updates)
     curve.insert(0, "cell", cell)
     return curve
+
+
+def averages_of(directory: Path) -> dict[str, np.ndarray]:
+    """Return the moving averages of a cell's records; nothing of records that lack what they are made of."""
+    try:
+        return metrics.moving_averages(pq.read_table(directory / EPISODES, columns=["return", "loss"]).to_pandas())
+    except (KeyError, pa.ArrowException):
+        return {}
 
 
 def _updates_beyond(path: Path, episodes: int) -> pd.DataFrame | None:

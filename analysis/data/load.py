@@ -19,7 +19,7 @@ from a3c_core.results.layout import CELLS, CONFIG, DONE, METADATA, STUDY
 from a3c_core.results.whole import flaw
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
-from analysis.data import compact, metrics
+from analysis.data import capacity, compact, metrics
 from analysis.data.score import StudyScore, score_of
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
@@ -123,8 +123,12 @@ def _read_cell(
     old_row, curve = old
     planned = cell["config"]["episodes"]
     try:
-        if old_row is None or curve is None or old_row["episodes_sha256"] != row["episodes_sha256"]:
+        averages: Mapping[str, Any] = {name: (old_row or {}).get(name) for name in compact.AVERAGES}
+        same = old_row is not None and old_row["episodes_sha256"] == row["episodes_sha256"]
+        if not same or curve is None or any(values is None for values in averages.values()):
             curve = compact.curve_of(directory, cell["id"], planned)
+            averages = compact.averages_of(directory)
+        row |= averages
         if problem := flaw(directory, planned):
             raise StudyError(problem)
     except StudyError as error:
@@ -169,9 +173,13 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         "planned": int(config["episodes"]),
         "runtime": config.get("runtime", "simulate"),
         "pull": config.get("exchange", {}).get("pull"),
+        "algorithm": config.get("algorithm", "a3c"),
         "entropy_coefficient": config.get("learner", {}).get("entropy_coefficient", np.nan),
+        "optimizer": config.get("learner", {}).get("optimizer"),
+        "hold": config.get("exchange", {}).get("hold", 0),
         **{name: known.get(name) for name in ("status", "reason", "played", "commit", "dirty", "oversubscribed")},
-        "episodes_sha256": known.get("episodes_sha256"),
+        **{name: known.get(name) for name in ("episodes_sha256", *compact.AVERAGES)},
+        "settings": compact.text({name: value for name, value in chosen.items() if name not in ("workers", "seed")}),
     }
     if curve is None or known["status"] not in DONE:
         return result
@@ -179,11 +187,15 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
     numbers = {name: value for name, value in summary.items() if isinstance(value, int | float)}
     score = _score(config)
     measured = metrics.run_metrics(curve, score)
+    profile = _profile(known.get("costs"))
     derived = {
         **numbers,
         **measured,
-        **(_predictions(known.get("costs"), curve) or _shares_measured(numbers, measured)),
+        **(_shares_given(profile, curve) if profile else _shares_measured(numbers, measured)),
+        **capacity.numbers_of(config, summary, profile),
     }
+    mark = score.marks[min(1, len(score.marks) - 1)]  # the second: pipes passed by luck are no learning
+    derived["learning_begins"] = derived[f"episodes_to_{mark:g}"]
     derived["clock_s"] = float(curve["clock_s"].iloc[-1]) if known["status"] == "finished" else np.nan
     derived["collapsed"] = metrics.collapsed(
         derived["final_score"],
@@ -195,27 +207,29 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
     return {**result, **derived}
 
 
-def _predictions(costs: object, curve: pd.DataFrame) -> dict[str, float]:
-    """Return what a cost profile predicts for the episodes that were played: N*, shares of a worker's time, service."""
+def _profile(costs: object) -> CostProfile | None:
+    """Return the costs that a run was given; None if it ran by the real clock, or with a profile of another version."""
     known = {name: value for name, value in compact.parsed(costs).items() if name in CostProfile.model_fields}
     try:
-        profile = CostProfile.model_validate(known)
-    except ValidationError:  # none, or of another version
-        return {}
-    predictions = {"update_s": profile.update_s * profile.slowdown, "service_s": profile.service_s(mailboxes=1)}
+        return CostProfile.model_validate(known)
+    except ValidationError:
+        return None
+
+
+def _shares_given(profile: CostProfile, curve: pd.DataFrame) -> dict[str, float]:
+    """Return what a worker's and the master's time went to, by the profile, in the episodes that were played."""
+    shares = {"update_s": profile.update_s * profile.slowdown, "service_s": profile.service_s(mailboxes=1)}
     for when, part in (("start", metrics.first_tenth(curve)), ("end", metrics.last_tenth(curve))):
         steps = float(part["steps"].mean())
         cycle_s = profile.cycle_s(steps)
         play_s = profile.slowdown * (profile.reset_s + profile.step_s * steps)
         gradient_s = profile.slowdown * (profile.gradient_call_s + profile.gradient_step_s * steps)
-        predictions |= {
-            f"saturation_{when}": profile.saturation_workers(steps),
-            f"cycle_s_{when}": cycle_s,
+        shares |= {
             f"play_share_{when}": _share(play_s, cycle_s),
             f"gradient_share_{when}": _share(gradient_s, cycle_s),
-            f"service_share_{when}": _share(predictions["service_s"], cycle_s),
+            f"service_share_{when}": _share(shares["service_s"], cycle_s),
         }
-    return predictions
+    return shares
 
 
 def _share(part_s: float, whole_s: float) -> float:
@@ -226,7 +240,7 @@ def _share(part_s: float, whole_s: float) -> float:
 def _shares_measured(summary: dict[str, float], measured: dict[str, float]) -> dict[str, float]:
     """Return the same for a run by the real clock, from what was measured there; shares are those of the whole run."""
     service_s, cycle_s = measured["service_s_start"], measured["cycle_s_start"]
-    result = {"saturation_start": measured["saturation_observed"], "service_s": service_s, "update_s": service_s}
+    result = {"service_s": service_s, "update_s": service_s}
     split = {name: summary.get(f"worker_{name}_s", 0.0) for name in ("play", "gradient", "pull", "wait", "apply")}
     total_s = sum(split.values())
     if total_s > 0 and cycle_s > 0:

@@ -6,10 +6,13 @@ in one that ended early. Everything else is computed from the curves.
 
 import numpy as np
 import pandas as pd
+from scipy.signal import lfilter
 
 from analysis.data.score import StudyScore
 
 BINS = 100  # one bin is 1 % of a run
+AVERAGED_EVERY = 500  # episodes between two values of a moving average
+COEFFICIENT = 0.04  # of the published run's moving averages
 BACKLOG = 10.0  # gradients waiting per worker: more than this is a master that fell behind
 
 _MEANS = {
@@ -87,6 +90,18 @@ def with_updates(curve: pd.DataFrame, updates: pd.DataFrame) -> pd.DataFrame:
     return curve
 
 
+def moving_averages(records: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the moving averages that the documents' published run shows, of episodes 0, 500, 1,000, … [K] each.
+
+    An average moves by COEFFICIENT of the way to every episode's value, and starts from 0.
+    """
+    found = {}
+    for name, column in (("reward_average", "return"), ("loss_average", "loss")):
+        values = np.nan_to_num(records[column].to_numpy(float))
+        found[name] = lfilter([COEFFICIENT], [1.0, COEFFICIENT - 1.0], values)[::AVERAGED_EVERY].astype(np.float32)
+    return found
+
+
 def per_bin(cumulative: np.ndarray) -> np.ndarray:
     """Return what each bin adds to a `cumulative` quantity [B] that starts from 0."""
     return np.diff(cumulative, prepend=0.0)
@@ -158,16 +173,10 @@ def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: b
     return final < learned_above and (overloaded or queue_peak > BACKLOG * workers_max)
 
 
-def saturation(cycle_s: float, service_s: float) -> float:
-    """Return N* = (C + S) / S, the number of workers from which on a master has no idle moment."""
-    return float("inf") if service_s == 0 else (cycle_s + service_s) / service_s
-
-
 def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
     """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
     start, end = first_tenth(curve), last_tenth(curve)
     service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))
-    cycle_s = float(start["episode_s"].mean())
     return {
         "final_score": final_score(curve),
         "mean_score": mean_score(curve),
@@ -181,9 +190,8 @@ def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
         "utilisation_start": float(np.minimum(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
         "load_start": load_between(curve, 0.0, 0.1),
         "load_end": load_between(curve, 0.9, 1.0),
-        "cycle_s_start": cycle_s,
+        "cycle_s_start": float(start["episode_s"].mean()),
         "service_s_start": service_s,
-        "saturation_observed": saturation(cycle_s, service_s),
         **{f"time_to_{mark:g}_s": time_to(curve, mark) for mark in score.marks},
         **{f"episodes_to_{mark:g}": time_to(curve, mark, "episodes") for mark in score.marks},
     }

@@ -1,17 +1,52 @@
-"""What figures, claims and the answer all ask of a study: which schedules learned, and what to compare them with."""
+"""What figures, claims and the answer all ask of a study: which runs learned, and what to compare them with.
+
+Near the number of workers that a master just bears, some runs learn and others do not. Their mean is that of two worlds
+and belongs to neither, so such runs are told by two numbers: the share that learned, and what those scored.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
+from analysis.data import statistics
 from analysis.data.study import Schedule, Study
 
 
+def learned(study: Study, schedule: Schedule) -> pd.Series:
+    """Return, by seed, which of a schedule's runs learned something by their end."""
+    return study.values(schedule, "final_score") >= study.score.learned_above
+
+
+def share_learned(study: Study, schedule: Schedule) -> statistics.Estimate:
+    """Return the share of a schedule's runs that learned."""
+    hits = learned(study, schedule)
+    return statistics.share(int(hits.sum()), len(hits))
+
+
+def is_mixed(study: Study, schedule: Schedule) -> bool:
+    """Return whether some of a schedule's runs learned and others did not."""
+    return learned(study, schedule).nunique() > 1
+
+
+def estimate(study: Study, schedule: Schedule, column: str = "final_score") -> statistics.Estimate:
+    """Return `column` over a schedule's runs: over those that learned, where others did not."""
+    return one_world(study).estimate(schedule, column)
+
+
+def one_world(study: Study) -> Study:
+    """Return the study without the runs that learned nothing where others of their schedule and settings did."""
+    hit = study.runs["final_score"] >= study.score.learned_above
+    groups = [study.runs["variant"], study.runs["schedule"]]
+    some = hit.groupby(groups).transform("any")
+    return study if (hit | ~some).all() else replace(study, runs=study.runs[hit | ~some])
+
+
 def split_by_learning(study: Study, schedules: Sequence[Schedule]) -> tuple[list[Schedule], list[Schedule]]:
-    """Return the schedules that learned something by the end of their runs, and those that did not."""
-    ends = {schedule: study.estimate(schedule, "final_score").value for schedule in schedules}
-    learned = [schedule for schedule in schedules if ends[schedule] >= study.score.learned_above]
-    return learned, [schedule for schedule in schedules if schedule not in learned]
+    """Return the schedules of whose runs more than half learned something, and the others."""
+    fine = [schedule for schedule in schedules if learned(study, schedule).mean() > 0.5]
+    return fine, [schedule for schedule in schedules if schedule not in fine]
 
 
 def mostly_collapsed(study: Study, schedule: Schedule) -> bool:

@@ -137,6 +137,12 @@ def _iqm_of_rows(draws: np.ndarray) -> np.ndarray:
     return np.sort(draws, axis=1)[:, cut : draws.shape[1] - cut].mean(axis=1)
 
 
+def degrees_of_freedom(runs: int) -> int:
+    """Return those of Student's t that belong to an interval over so many runs."""
+    cut = int(_TRIM * runs) if runs < FEWEST_TO_RESAMPLE else 0
+    return max(1, runs - 2 * cut - 1)
+
+
 def _quantiles(draws: np.ndarray, tail: float) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return low, high
@@ -149,6 +155,6 @@ def _student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.sort(values, axis=0)
     winsorised = np.clip(ordered, ordered[cut], ordered[runs - 1 - cut])
     error = winsorised.std(axis=0, ddof=1) / ((1 - 2 * cut / runs) * np.sqrt(runs))
-    half = stats.t.ppf((1 + LEVEL) / 2, runs - 2 * cut - 1) * error
+    half = stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom(runs)) * error
     middle = iqm(values, axis=0)
     return middle - half, middle + half

@@ -137,6 +137,7 @@ def _read_run(client: "MlflowClient", run: "Run") -> tuple[dict[str, Any], dict[
         if row["status"] in DONE:
             try:
                 curve = compact.curve_of(directory, name, config["episodes"])
+                row |= compact.averages_of(directory)
             except StudyError as error:
                 row |= {"status": "unreadable", "reason": str(error)}
         else:

@@ -11,9 +11,13 @@ from analysis.references import resolve
 FIGURES = (
     "analysis.figures.settings:figures",
     "analysis.figures.collapse_map:FIGURE",
+    "analysis.figures.factors:FIGURE",
+    "analysis.figures.dose:FIGURE",
+    "analysis.figures.overlay:FIGURE",
     "analysis.figures.fixed_workers:FIGURE",
     "analysis.figures.dynamic_workers:figures",
     "analysis.figures.workers_alive:FIGURE",
+    "analysis.figures.cliff:FIGURE",
     "analysis.figures.arrivals:FIGURE",
     "analysis.figures.queue:FIGURE",
     "analysis.figures.saturation:FIGURE",

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.data import statistics
+from analysis.data import outcomes, statistics
 from analysis.data.outcomes import reference_score
 from analysis.data.study import Schedule, Study
 from analysis.figures import style
 from analysis.figures.figure import StudyFigure
+from analysis.figures.panels import named
 from analysis.figures.sentences import names
 from analysis.words import count, duration, listed, number
 
@@ -28,7 +29,8 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
     numbers = points.to_dict("index")
     for schedule in study.schedules():
-        _draw_point(ax, numbers[schedule.label], schedule, rows.get(schedule.label, 0))
+        row, label = rows.get(schedule.label, 0), named(study, schedule)
+        _draw_point(ax, numbers[schedule.label], schedule, row, label)
     ax.set_xlim(0, 1.18 * points["speed"].max())
     ax.set_ylim(-0.08 * ax.get_ylim()[1], 1.1 * ax.get_ylim()[1])
     ax.set_xlabel("speed (environment steps per second)")
@@ -39,7 +41,7 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     return ax
 
 
-def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, row: int) -> None:
+def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, row: int, label: str) -> None:
     """Draw a schedule's point with its intervals and its label: fixed ones above, dynamic ones in a row below."""
     shade = style.tone(schedule)
     if np.isfinite(point["learning_low"]) and point["runs"] >= statistics.FEWEST_TO_RESAMPLE:
@@ -49,7 +51,7 @@ def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, row: i
     ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
             markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
     side = {"xytext": (8, -14 - _LINE * row)} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
-    ax.annotate(schedule.label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
+    ax.annotate(label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
                 color=shade, **side)  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def frontier_points(study: Study) -> pd.DataFrame:
     """Return one row per schedule: speed and learning with their intervals, and whether no other beats it in both."""
     rows = {}
     for schedule in study.schedules():
-        speed, learning = (study.estimate(schedule, column) for column in ("steps_per_s", "mean_score"))
+        speed, learning = (outcomes.estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
         rows[schedule.label] = (*speed[:3], *learning[:3], learning.runs)
     names = ["speed", "speed_low", "speed_high", "learning", "learning_low", "learning_high", "runs"]
     points = pd.DataFrame.from_dict(rows, orient="index", columns=names)

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from analysis.data import statistics
+from analysis.data import outcomes, statistics
+from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import collapse_map, fixed_workers, settings, style
 from analysis.figures.figure import StudyFigure
+from analysis.figures.panels import draw_limit, named
 from analysis.figures.score_axes import plot_score_over
 from analysis.figures.sentences import of_scores
 
@@ -39,51 +41,40 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
     schedules = study.schedules()
     for schedule in schedules:
         (_draw_arrow if schedule.dynamic else _draw_fixed)(study, ax, schedule)
-    limits = study.done["saturation_start"].dropna() if "saturation_start" in study.done else np.array([])
+    limit = limit_of(study)
     style.worker_axis(ax, sorted({count for schedule in schedules for count in (schedule.start, schedule.end)}))
     ax.set_ylim(top=1.15 * ax.get_ylim()[1])
     style.from_zero(ax)
-    if len(limits):
-        _draw_limit(ax, float(np.median(limits)))
+    if limit:
+        draw_limit(ax, limit)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What was learned, by number of workers")
-    style.note(ax, "arrows: dynamic schedules, to where they came; dots: runs")
+    style.note(ax, "dots: runs; markers: those that learned; arrows: dynamic schedules")
     return ax
 
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
-    """Draw the runs of a fixed schedule as dots, and what they come to as a marker with its interval."""
-    values, shown = study.values(schedule, "final_score"), study.estimate(schedule, "final_score")
+    """Draw the runs of a fixed schedule as dots, and what those that learned come to as a marker with its interval."""
+    values, shown = study.values(schedule, "final_score"), outcomes.estimate(study, schedule)
     shade = style.tone(schedule)
     look: dict[str, Any] = {"color": shade, "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=shade, zorder=3)
-    if len(values) >= statistics.FEWEST_TO_RESAMPLE:
+    if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
     shape = style.shape(schedule)
     ax.plot(schedule.end, shown.value, shape, markersize=9, markeredgecolor="white", markeredgewidth=0.8, **look)
-    ax.annotate(schedule.label, (schedule.end, shown.value), (8, 7), textcoords="offset points", fontsize=9.5,
+    ax.annotate(named(study, schedule), (schedule.end, shown.value), (8, 7), textcoords="offset points", fontsize=9.5,
                 bbox=_PLATE, color=shade, zorder=6)  # fmt: skip
 
 
 def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
     """Draw a dynamic schedule from its start to the number of workers that it came to."""
-    height, end = (study.estimate(schedule, column).value for column in ("final_score", "workers_max"))
+    height, end = (outcomes.estimate(study, schedule, column).value for column in ("final_score", "workers_max"))
     look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
     arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
     ax.annotate("", (end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
-    named = [text.get_text() for text in ax.texts if "→" in text.get_text()]
+    there = [text.get_text() for text in ax.texts if "→" in text.get_text()]
     place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": _PLATE}
-    if schedule.span not in named:
-        ax.annotate(schedule.span, (end, height), (-10, -14 - 13 * len(named)), zorder=5, **place)
-
-
-def _draw_limit(ax: Axes, workers: float) -> None:
-    if not np.isfinite(workers):  # a master that costs nothing is never busy
-        return
-    """Mark from which number of workers on the master is busy at the start."""
-    ax.axvspan(workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
-    ax.axvline(workers, color=style.WARNING, linewidth=1.2)
-    text = f"N* = {workers:.1f}\nfrom here on workers\nkeep the master busy\nat the start"
-    ax.annotate(text, (workers, 0.48 * ax.get_ylim()[1]), (5, 0), textcoords="offset points", va="top", fontsize=8.5,
-                color=style.WARNING)  # fmt: skip
+    if schedule.span not in there:
+        ax.annotate(schedule.span, (end, height), (-10, -14 - 13 * len(there)), zorder=5, **place)

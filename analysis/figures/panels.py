@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from analysis.data import curves
+from analysis.data import curves, outcomes
+from analysis.data.capacity import Limit
 from analysis.data.study import Schedule, Study
 from analysis.figures import style
 
@@ -13,11 +14,20 @@ _AXES = {  # what divides an axis's values, and its label
     "env_steps": (1e6, "environment steps (millions)"),
     "updates": (1e3, "updates applied (thousands)"),
 }
+_BEYOND = {  # a limit: what happens there, at the start of a run
+    "N0": "from here on more\ngradients arrive than\nthe master can apply",
+    "N*": "from here on workers\nkeep the master busy",
+}
 
 
 def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str = "episodes") -> Axes:
-    """Draw the mean score of `schedules` over episodes, env_steps, updates or clock_s."""
-    draw_over(study, ax, schedules, "score", axis)
+    """Draw the mean score of `schedules` over episodes, env_steps, updates or clock_s: of the runs that learned."""
+    scale, _ = axis_of(study, axis)
+    fine = outcomes.one_world(study)
+    for order, schedule in enumerate(schedules):
+        band = curves.over(fine, schedule, "score", axis)
+        style.draw_band(ax, band, schedule, order, scale, named(study, schedule))
+    _frame(study, ax, schedules, axis)
     style.from_zero(ax)
     ax.set_ylabel(f"mean score ({study.score.unit})")
     return ax
@@ -55,6 +65,20 @@ def draw_runs(study: Study, ax: Axes, column: str) -> None:
         ax.plot([schedule.start] * len(values), values, style.shape(schedule), markersize=7, alpha=0.8,
                 markerfacecolor=face, markeredgecolor=style.tone(schedule))  # fmt: skip
     style.worker_axis(ax, sorted({schedule.start for schedule in schedules}))
+
+
+def draw_limit(ax: Axes, limit: Limit) -> None:
+    """Mark the number of workers that the master was to bear, known before the runs."""
+    ax.axvspan(limit.workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
+    ax.axvline(limit.workers, color=style.WARNING, linewidth=1.2)
+    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.42 * ax.get_ylim()[1])
+    ax.annotate(text, place, (5, 0), textcoords="offset points", va="top", fontsize=8.5, color=style.WARNING)
+
+
+def named(study: Study, schedule: Schedule) -> str:
+    """Return a schedule's label, with the share of its runs that learned where only some did."""
+    hits = outcomes.learned(study, schedule)
+    return f"{schedule.label} ({hits.sum()} of {len(hits)} learned)" if hits.nunique() > 1 else schedule.label
 
 
 def axis_of(study: Study, axis: str) -> tuple[float, str]:

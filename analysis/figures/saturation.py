@@ -1,8 +1,9 @@
-"""From which number of workers on the master has no idle moment: predicted by N*, and observed."""
+"""From which number of workers on the master has no idle moment: predicted before the runs, and observed in them."""
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import sentences, style
 from analysis.figures.figure import StudyFigure
@@ -16,14 +17,12 @@ _CROWDED = 1.1  # times the cost of an update: slower than this is more than noi
 def plot_saturation(study: Study, ax: Axes) -> Axes:
     """Draw how busy the master is at the start against the number of workers: predicted line, observed runs."""
     draw_runs(study, ax, "utilisation_start")
-    limit = saturating_workers(study)
-    workers = np.geomspace(*ax.get_xlim(), 200)
-    if 0 < limit < np.inf:
-        ax.plot(
-            workers, np.minimum(1.0, workers / limit), color=style.MUTED, linewidth=1.6, zorder=2, label="predicted"
-        )
-        ax.annotate("predicted", (limit * 0.62, 0.62), (-6, 4), textcoords="offset points", ha="right", fontsize=9,
-                    color=style.MUTED)  # fmt: skip
+    limit = limit_of(study)
+    if limit:
+        workers = np.geomspace(*ax.get_xlim(), 200)
+        ax.plot(workers, np.minimum(1.0, workers / limit.workers), color=style.MUTED, linewidth=1.6, zorder=2)
+        ax.annotate(f"predicted: N / {limit.name}", (limit.workers * 0.62, 0.62), (-6, 4), textcoords="offset points",
+                    ha="right", fontsize=9, color=style.MUTED)  # fmt: skip
     ax.set_ylim(0, 1.08)
     ax.set_ylabel("share of time busy")
     ax.set_title("How busy the master is at the start")
@@ -34,12 +33,12 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
 def plot_throughput(study: Study, ax: Axes) -> Axes:
     """Draw updates per second at the start against the number of workers: predicted line, observed runs."""
     draw_runs(study, ax, "updates_per_s_start")
-    limit = saturating_workers(study)
-    if 0 < limit < np.inf:
-        service_s = float(study.done["service_s"].median())
+    limit = limit_of(study)
+    if limit:
         workers = np.geomspace(*ax.get_xlim(), 200)
-        ax.plot(workers, np.minimum(workers / limit, 1.0) / service_s, color=style.MUTED, linewidth=1.6, zorder=2)
-        ax.annotate("predicted: min(N / C, 1 / S)", (ax.get_xlim()[1], 1.0 / service_s), (-2, 5),
+        rate = np.minimum(workers / limit.workers, 1.0) / limit.service_s
+        ax.plot(workers, rate, color=style.MUTED, linewidth=1.6, zorder=2)
+        ax.annotate(f"predicted: min(N / {limit.name}, 1) / S", (ax.get_xlim()[1], 1.0 / limit.service_s), (-2, 5),
                     textcoords="offset points", ha="right", fontsize=9, color=style.MUTED)  # fmt: skip
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     ax.set_ylabel("updates per second")
@@ -48,32 +47,22 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
     return ax
 
 
-def saturating_workers(study: Study) -> float:
-    """Return the predicted number of workers at which the master has no idle moment at the start of a run.
-
-    Workers that do not wait for their gradient's turn saturate it at C / S, one less than N* = (C + S) / S.
-    """
-    done = study.done
-    if "saturation_start" not in done or done["saturation_start"].isna().all():
-        return float("nan")
-    waits = bool((done["pull"] == "after_apply").all())
-    return float(done["saturation_start"].median()) - (0.0 if waits else 1.0)
-
-
 def sentence(study: Study) -> str:
     """Compare the predicted saturation with where the master is seen to saturate."""
-    limit = saturating_workers(study)
+    limit = limit_of(study)
     busy = {s: study.estimate(s, "utilisation_start").value for s in study.schedules(dynamic=False)}
     idle = [schedule for schedule in busy if busy[schedule] < _SATURATED]
     saturated = [schedule for schedule in busy if busy[schedule] >= _SATURATED]
     if not idle and not saturated:
         return "Nothing takes any time here, so that the master is never seen to be busy."
     observed = f"the master is seen to saturate {_where(idle, saturated, busy)}"
-    if not np.isfinite(limit):
+    if limit is None:
         return sentences.sentence(observed)
-    agrees = (not idle or idle[-1].end < limit) and (not saturated or limit <= saturated[0].end)
+    agrees = (not idle or idle[-1].end < limit.high) and (not saturated or limit.low <= saturated[0].end)
     verdict = "as predicted" if agrees else "unlike predicted"
-    return f"{_prediction(study)}; {observed}, {verdict}.{_crowding(study)}"
+    return (
+        f"Before the runs, {limit.costs}, so {limit.words}; {observed}, {verdict}.{_crowding(study, limit.service_s)}"
+    )
 
 
 def _where(idle: list[Schedule], saturated: list[Schedule], busy: dict[Schedule, float]) -> str:
@@ -83,18 +72,9 @@ def _where(idle: list[Schedule], saturated: list[Schedule], busy: dict[Schedule,
     return f"at or below {saturated[0].end} workers" if saturated else f"with none of up to {idle[-1].end} workers"
 
 
-def _prediction(study: Study) -> str:
-    """Say what C and S are at the start, and the N* that follows."""
-    medians = (float(study.done[name].median()) for name in ("cycle_s_start", "service_s", "saturation_start"))
-    cycle_s, service_s, n_star = medians
-    costs = f"an episode takes a worker C = {duration(cycle_s)} and the master S = {duration(service_s)}"
-    return f"At the start {costs}, so N* = (C + S) / S = {n_star:.1f}"
-
-
-def _crowding(study: Study) -> str:
+def _crowding(study: Study, expected_s: float) -> str:
     """Say where more processes than cores slow the master itself."""
     service_s = {s: study.estimate(s, "service_s_start").value for s in study.schedules(dynamic=False)}
-    expected_s = float(study.done["service_s"].median())
     worst = max(service_s, key=lambda s: service_s[s], default=None)
     if worst is None or not service_s[worst] > _CROWDED * expected_s:
         return ""

@@ -2,33 +2,51 @@
 
 from collections.abc import Callable, Sequence
 
-from analysis.data.outcomes import mostly_collapsed, split_by_learning
+from analysis.data import outcomes, statistics
+from analysis.data.outcomes import mostly_collapsed
 from analysis.data.study import Schedule, Study
-from analysis.words import listed, with_interval
+from analysis.words import count, listed, percent, with_interval
 
 _MOST_LISTED = 5  # values in a row that people still read
 
 
 def of_scores(study: Study, schedules: Sequence[Schedule]) -> str:
-    """Say where each schedule ends, best first, and which learned nothing."""
-    learned, failed = split_by_learning(study, schedules)
+    """Say where each schedule's runs that learned end, and which learned nothing."""
+    failed = [schedule for schedule in schedules if not outcomes.learned(study, schedule).any()]
+    learned = [schedule for schedule in schedules if schedule not in failed]
     parts = [_ends(study, learned)] if learned else []
     parts += [_failures(study, failed)] if failed else []
     return sentence("; ".join(parts))
 
 
 def _ends(study: Study, learned: Sequence[Schedule]) -> str:
-    ends = {schedule: study.estimate(schedule, "final_score") for schedule in learned}
-    best_first = sorted(learned, key=lambda schedule: -ends[schedule].value)
-    scores = listed(f"{schedule.title} score {with_interval(ends[schedule])}" for schedule in best_first)
+    scores = listed(f"{schedule.title} score {end_of(study, schedule)}" for schedule in learned)
     return f"At the end {scores} {study.score.unit}"
+
+
+def end_of(study: Study, schedule: Schedule) -> str:
+    """Return the score at the end of the runs that learned, and of how many that is, where others did not."""
+    score = with_interval(outcomes.estimate(study, schedule))
+    if not outcomes.is_mixed(study, schedule):
+        return score
+    return f"{score} in the {how_many_learned(study, [schedule])} that learned"
+
+
+def how_many_learned(study: Study, schedules: Sequence[Schedule]) -> str:
+    """Return "3 of 5 runs (60 % [23 %, 88 %])", of all runs of some schedules together."""
+    hits = [bool(hit) for schedule in schedules for hit in outcomes.learned(study, schedule)]
+    share = statistics.share(sum(hits), len(hits))
+    return f"{sum(hits)} of {count(len(hits), 'run')} ({with_interval(share, percent)})"
 
 
 def _failures(study: Study, failed: Sequence[Schedule]) -> str:
     plural = len(failed) > 1 or not failed[0].dynamic  # "20 workers stay", "10→20 stays"
     how = "collapsed" if all(mostly_collapsed(study, schedule) for schedule in failed) else "learned nothing"
     least = study.score.amount(study.score.learned_above)
-    return f"{names(failed)} {'stay' if plural else 'stays'} below {least} an episode: {how}"
+    runs = sum(len(outcomes.learned(study, schedule)) for schedule in failed)
+    share = percent(statistics.share(0, runs).high)
+    stay = f"{names(failed)} {'stay' if plural else 'stays'} below {least} an episode: {how}"
+    return f"{stay} (0 of {count(runs, 'run')} learned, at most {share})"
 
 
 def names(schedules: Sequence[Schedule]) -> str:

@@ -4,13 +4,15 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis.data import statistics
+from analysis.data import outcomes, statistics
 from analysis.data.study import Schedule, Study
 from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import legend_title
 from analysis.figures.score_axes import plot_score_over
-from analysis.words import number
+from analysis.words import capital, listed, number
+
+_MOST_NAMED = 6  # settings in a row that people still read
 
 
 def plot_settings(study: Study, ax: Axes) -> Axes:
@@ -26,26 +28,30 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"score at the end ({study.score.unit})")
     ax.set_title("Score at the end, by setting")
-    style.note(ax, "markers: IQM of runs; lines: 95 % interval or range")
+    style.note(ax, "markers: IQM of the runs that learned; lines: 95 % interval or range")
     style.legend(ax, legend_title(study))
     return ax
 
 
 def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float) -> None:
     """Draw a schedule's score at the end with its spread; its label goes into the legend once."""
-    shown = study.estimate(schedule, "final_score")
+    shown = outcomes.estimate(study, schedule)
     look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
     ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, **look)
     label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
     ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
             markeredgecolor="white", markeredgewidth=0.7, **look)  # fmt: skip
+    if outcomes.is_mixed(study, schedule):
+        hits = outcomes.learned(study, schedule)
+        ax.annotate(f"{hits.sum()} of {len(hits)} learned", (shown.value, height), (7, 5), textcoords="offset points",
+                    fontsize=8, color=style.tone(schedule))  # fmt: skip
 
 
 def _spread(study: Study, schedule: Schedule, shown: statistics.Estimate) -> tuple[float, float]:
     """Return the interval, or the range of the runs where they are too few for one."""
     if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
         return shown.low, shown.high
-    values = study.values(schedule, "final_score")
+    values = outcomes.one_world(study).values(schedule, "final_score")
     return float(values.min()), float(values.max())
 
 
@@ -55,17 +61,25 @@ def plot_settings_score(study: Study, ax: Axes) -> Axes:
 
 
 def sentence(study: Study) -> str:
-    """Name the best and the worst setting."""
-    ends = {
-        f"{variant} with {schedule.title}": study.of_variant(variant).estimate(schedule, "final_score").value
-        for variant in study.variants
-        for schedule in study.of_variant(variant).schedules()
-    }
-    best, worst = max(ends, key=lambda k: ends[k]), min(ends, key=lambda k: ends[k])
-    return (
-        f"The best end is that of {best} ({number(ends[best])} {study.score.unit}), "
-        f"the worst that of {worst} ({number(ends[worst])})."
-    )
+    """Say between which settings the ends of the runs that learned lie, and in which some or all learned nothing."""
+    parts = {variant: study.of_variant(variant) for variant in study.done_variants}
+    cases = [(part, schedule) for part in parts.values() for schedule in part.schedules()]
+    ends = {_name(part, s): outcomes.estimate(part, s).value for part, s in cases if outcomes.learned(part, s).any()}
+    said = [f"{_name(part, s)} ({outcomes.learned(part, s).sum()} of {len(outcomes.learned(part, s))})"
+            for part, s in cases if not outcomes.learned(part, s).all()]  # fmt: skip
+    if len(said) > _MOST_NAMED:
+        said = [f"{len(said)} of {len(cases)} combinations"]
+    failed = f"not all runs learned with {listed(said)}" if said else ""
+    if not ends:
+        return f"{capital(failed)}."
+    low, high = min(ends, key=lambda k: ends[k]), max(ends, key=lambda k: ends[k])
+    least, most = number(ends[low]), f"{number(ends[high])} {study.score.unit}"
+    span = f"Runs that learned end between {least} ({low}) and {most} ({high})"
+    return f"{span}; {failed}." if failed else f"{span}."
+
+
+def _name(part: Study, schedule: Schedule) -> str:
+    return f"{part.variants[0]} with {schedule.title}"
 
 
 def figures(study: Study) -> list[StudyFigure]:

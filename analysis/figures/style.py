@@ -78,7 +78,12 @@ def marker(workers: int) -> str:
 
 def tone(schedule: Schedule) -> str:
     """Return a schedule's colour: by its worker count at the end, or by its setting where a study compares settings."""
-    return colour(schedule.end) if schedule.tint < 0 else _SETTINGS[schedule.tint % len(_SETTINGS)]
+    return colour(schedule.end) if schedule.tint < 0 else setting_colour(schedule.tint)
+
+
+def setting_colour(place: int) -> str:
+    """Return the colour of the setting at a place among others."""
+    return _SETTINGS[place % len(_SETTINGS)]
 
 
 def shape(schedule: Schedule) -> str:
@@ -107,12 +112,14 @@ def _dashes(schedule: Schedule):
     return (0, (1.2, 1.2)) if schedule.adaptive or "slides" in schedule.label else (0, (4.5, 1.6))
 
 
-def draw_band(ax: Axes, band: Band, schedule: Schedule, order: int = 0, scale: float = 1.0) -> None:
-    """Draw a schedule's curve and shade its spread; `scale` divides x."""
+def draw_band(
+    ax: Axes, band: Band, schedule: Schedule, order: int = 0, scale: float = 1.0, label: str | None = None
+) -> None:
+    """Draw a schedule's curve and shade its spread; `scale` divides x, `label` replaces the schedule's."""
     x = band.x / scale
     if band.runs > 1:
         ax.fill_between(x, band.low, band.high, color=tone(schedule), alpha=0.16, linewidth=0)
-    ax.plot(x, band.middle, **line(schedule, order))
+    ax.plot(x, band.middle, **{**line(schedule, order), "label": label or schedule.label})
 
 
 def legend(ax: Axes, title: str = "workers") -> None:

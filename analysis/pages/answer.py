@@ -1,14 +1,16 @@
 """The study's answer in two sentences, computed from its runs."""
 
-import numpy as np
-
-from analysis.data import statistics
+from analysis.claims.finding import RELEVANT
+from analysis.claims.verdicts import is_crowded
+from analysis.data import outcomes, statistics
+from analysis.data.capacity import limit_of
+from analysis.data.inference import alike, chance, holm
 from analysis.data.outcomes import control_of, split_by_learning
 from analysis.data.study import Schedule, Study
 from analysis.figures import saturation, score_axes
 from analysis.figures.main import main_figure, of_all
-from analysis.figures.sentences import sentence
-from analysis.words import count, duration, listed, number
+from analysis.figures.sentences import how_many_learned, sentence
+from analysis.words import listed, number, with_interval
 
 _NONE = "none learned"
 _FAR = 2.0  # times as old: what counts as a difference in staleness
@@ -56,7 +58,7 @@ def _fate(part: Study) -> str:
 
 def _up_to(study: Study, variants: list[str]) -> str:
     parts = [study.of_variant(variant) for variant in variants]
-    best = max(part.estimate(s, "final_score").value for part in parts for s in part.schedules())
+    best = max(outcomes.estimate(part, s).value for part in parts for s in part.schedules())
     return f" (up to {number(best)} {study.score.unit} an episode)" if best >= study.score.learned_above else ""
 
 
@@ -64,78 +66,78 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
     if not learned:
         counts = listed([s.label for s in failed], "or")
         none = "None" if where == "Here" else f"{where} none"
-        return f"{none} of the worker counts tried ({counts}) learned anything in {study.episodes:,} episodes."
-    reached = _best(study, learned)
+        some = any(outcomes.learned(study, s).any() for s in failed)
+        little = "in most of its runs" if some else f"anything in {study.episodes:,} episodes"
+        return f"{none} of the worker counts tried ({counts}) learned {little}."
+    reached = _ends(study, learned)
     if not failed:
         tried = f"from {learned[0].end} to {learned[-1].end} workers"
         return f"{where} one learner bears all that was tried, {tried}: {reached}."
-    runs = sum(len(study.values(s, "collapsed")) for s in failed)
-    collapsed = int(sum(study.values(s, "collapsed").astype(bool).sum() for s in failed))
-    share = "all" if collapsed == runs else f"{collapsed} of"
     fine, lost = (listed(s.label for s in side) for side in (learned, failed))
-    fate = f"{share} {count(runs, 'run')} with {lost} collapsed" if collapsed else f"{lost} learned nothing"
     bears = f"{learned[-1].end} workers but not {failed[0].end}"
     if failed[0].end < learned[-1].end:
         bears = f"{fine} workers, not {lost}"
+    fate = f"with {lost} workers {how_many_learned(study, failed)} learned"
     return f"{where} one learner bears {bears}: {reached}, while {fate}."
 
 
-def _best(study: Study, learned: list[Schedule]) -> str:
-    """Name the best schedule, together with those that its runs can't be told apart from."""
-    ends = {s: study.estimate(s, "final_score") for s in learned}
-    best = max(learned, key=lambda s: ends[s].value)
-    alike = [s for s in learned if s == best or not _is_better(study, best, s)]
-    scores = listed(number(ends[s].value) for s in alike)
-    verb = "do best" if len(alike) == 1 else "end alike"
-    if len(alike) > 1 and min(len(study.values(s, "final_score")) for s in alike) < 2:
-        verb = "can't be told apart by one run each"
-    return f"{listed(s.label for s in alike)} workers {verb} ({scores} {study.score.unit} an episode)"
+def _ends(study: Study, learned: list[Schedule]) -> str:
+    """Say where the runs that learned end, how many that is, and whether worker counts can be told apart."""
+    scores = listed(with_interval(outcomes.estimate(study, s)) for s in learned)
+    verb = "end at" if len(learned) == 1 else f"{_apart(study, learned)}, at"
+    ends = f"{listed(s.label for s in learned)} workers {verb} {scores} {study.score.unit} an episode"
+    return f"{ends} in the {how_many_learned(study, learned)} that learned"
 
 
-def _is_better(study: Study, ours: Schedule, theirs: Schedule) -> bool:
-    pair = study.paired(ours, theirs, "final_score")
-    return bool(len(pair[0])) and statistics.paired_difference(*pair).low > 0
+def _apart(study: Study, learned: list[Schedule]) -> str:
+    """Compare worker counts with the fewest: alike only if a relevant difference is excluded (Schuirmann 1987)."""
+    world, fewest = outcomes.one_world(study), learned[0]
+    pairs = [world.paired(other, fewest, "final_score") for other in learned[1:]]
+    if min(len(ours) for ours, _ in pairs) < 2:
+        return "can't be told apart by one run each"
+    margin = RELEVANT * abs(outcomes.estimate(study, fewest).value)
+    differences = [statistics.paired_difference(*pair) for pair in pairs]
+    if all(alike(difference, margin) for difference in differences):
+        return "end alike"
+    return "end apart" if any(holm([chance(d, 0.0) for d in differences])) else "can't be told apart"
 
 
 def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
-    done = study.done
-    limit = float(done["saturation_start"].median()) if "saturation_start" in done else float("nan")
-    if not np.isfinite(limit):
+    limit = limit_of(study)
+    if limit is None:
         return saturation.sentence(study)
-    cycle, service = duration(float(done["cycle_s_start"].median())), duration(float(done["service_s"].median()))
-    cost = (
-        f"{limit:.1f} workers keep the master busy at the start, as an episode takes {cycle} and its gradient {service}"
-    )
     if not failed:
-        return f"By arithmetic {cost}.{_dynamic(study)}"
+        return f"Before the runs, {limit.costs}, so {limit.words}.{_dynamic(study)}"
     if not learned and not any(study.values(s, "collapsed").astype(bool).any() for s in failed):
         return "No queue outgrew its master either: the runs may just be too short to learn."
-    agrees = (not learned or learned[-1].end < limit) and failed[0].end >= limit - 1
+    agrees = (not learned or learned[-1].end < limit.high) and failed[0].end >= limit.low
     if not agrees:
-        return f"The master's capacity does not explain it: {cost}, which is not where learning ends.{_dynamic(study)}"
+        words = f"The master's capacity does not explain it: {limit.costs}, so {limit.words}"
+        return f"{words}, which is not where learning ends.{_dynamic(study)}"
     worst = failed[-1]
     stale = number(study.estimate(worst, "staleness_mean").value)
     return (
-        f"The cause is arithmetic: {cost}; with more the queue only grows, and gradients come {stale} updates late "
-        f"(mean with {worst.title}){_dynamic(study, '; ')}"
+        f"The cause is arithmetic: {limit.costs}, so {limit.words}; with more the queue only grows, and gradients come "
+        f"{stale} updates late (mean with {worst.title}){_dynamic(study, '; ')}"
     )
 
 
 def _dynamic(study: Study, joint: str = " ") -> str:
-    """Say what the fastest dynamic schedule that learns gains, as a clause that ends the sentence."""
-    candidates = [s for s in split_by_learning(study, study.schedules(dynamic=True))[0] if control_of(study, s)]
-    if not candidates:
-        return "." if joint != " " else ""
-    fastest = max(candidates, key=lambda s: study.estimate(s, "steps_per_s").value)
-    control = control_of(study, fastest)
+    """Say what the dynamic schedule that grows furthest, if it learns, gains, as a clause that ends the sentence."""
+    nothing = "." if joint != " " else ""
+    growing = [s for s in study.schedules(dynamic=True) if control_of(study, s)]
+    furthest = max(growing, key=lambda s: s.end, default=None)
+    if furthest is None or not split_by_learning(study, [furthest])[0] or is_crowded(study, furthest):
+        return nothing
+    control = control_of(study, furthest)
     assert control is not None
-    pair = study.paired(fastest, control, "steps_per_s")
+    pair = outcomes.one_world(study).paired(furthest, control, "steps_per_s")
     if not len(pair[0]):
-        return "." if joint != " " else ""
+        return nothing
     gain = statistics.paired_ratio(*pair)
-    reached = round(study.estimate(fastest, "workers_max").value)
-    words = f"growing from {fastest.start} to {reached} as episodes get longer ({fastest.span}) gives "
-    words += f"{number(gain.value)} times the steps per second of {control.title}."
+    reached = round(study.estimate(furthest, "workers_max").value)
+    words = f"growing from {furthest.start} to {reached} as episodes get longer ({furthest.span}) gives "
+    words += f"{with_interval(gain)} times the steps per second of {control.title}."
     return joint + (words if joint != " " else words[0].upper() + words[1:])
 
 
@@ -145,7 +147,7 @@ def _of_settings(study: Study) -> str:
     for variant in dict.fromkeys(study.done["variant"]):
         part = study.of_variant(variant)
         for schedule in part.schedules():
-            learns = part.estimate(schedule, "final_score").value >= study.score.learned_above
+            learns = bool(outcomes.learned(part, schedule).mean() > 0.5)
             names[learns].append(variant if study.compares_settings else f"{schedule.title} with {variant}")
     everything = len(names[True]) + len(names[False])
     if not names[False]:

@@ -10,7 +10,10 @@ import pandas as pd
 
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Judgement
+from analysis.claims.documents import DOCUMENTS
+from analysis.claims.finding import RULES
 from analysis.data import metrics
+from analysis.data.capacity import limit_of
 from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
 from analysis.data.study import Study
 from analysis.figures import catalogue, style
@@ -61,6 +64,8 @@ def render(
         if len(study.done)
         else [],
         files=list(tables),
+        rules=RULES,
+        documents=DOCUMENTS,
         method=_method(study),
         commands={"rebuild": rebuild_command(study, extras), "rerun": rerun_command(study)},
         commits=commits(study),
@@ -152,15 +157,17 @@ def _learning_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
     unit_s, unit = study.time_unit
     marks = study.score.marks
     score = max((mark for mark in marks if table[f"reached_{mark:g}"].max() > 0.5), default=marks[0])
-    columns = ["workers", "runs", "collapsed", "score at the end", "mean score", unit, "steps/s"]
+    columns = ["workers", "runs", "learned", "collapsed", "score at the end", "mean score", unit, "steps/s"]
     columns += [f"reached {score:g}", "after (median)"]
     rows = []
     for row in table.to_dict("records"):
-        cells = [row["schedule"], str(row["runs"]), f"{row['collapsed']} of {row['runs']}"]
+        learned = f"{row['learned']}: {_interval(row, 'learned_share', percent)}"
+        cells = [row["schedule"], str(row["runs"]), learned, str(row["collapsed"])]
         cells += [_interval(row, "final_score", number), _interval(row, "mean_score", number)]
         cells += [_interval(row, "clock_s", lambda s: number(s / unit_s)), _interval(row, "steps_per_s", number)]
         rows.append([*cells, percent(row[f"reached_{score:g}"]), duration(row[f"time_to_{score:g}_s_median"])])
-    note = f"Interquartile means over runs; in brackets 95 % intervals. Scores are {study.score.name} per episode."
+    note = "Interquartile means over the runs that learned, or over all where none did; in brackets 95 % intervals. "
+    note += f"Scores are {study.score.name} per episode."
     return _with_settings(study, table, {"title": "Learning and speed", "columns": columns, "rows": rows, "note": note})
 
 
@@ -174,14 +181,18 @@ def _master_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
         "mean staleness",
         "longest queue",
     ]
-    columns += ["N* predicted", "N* from times seen"]
-    names = ("saturation_start", "saturation_observed")
+    columns.append("workers it was to bear")
+    limits = {variant: limit_of(study.of_variant(variant)) for variant in study.done_variants}
     rows = []
     for row in table.to_dict("records"):
         shares = [percent(row[name]) for name in ("load_start", "load_end", "utilisation_start")]
         counts = [number(row["staleness_mean"]), number(round(row["queue_peak"]))]
-        rows.append([row["schedule"], *shares, *counts, *(number(row[name]) for name in names)])
-    note = "Start and end are the first and the last tenth of a run. N* is that of the episodes at the start."
+        limit = limits[row["variant"]]
+        rows.append([row["schedule"], *shares, *counts, limit.short if limit else "unknown"])
+    note = (
+        "Start and end are the first and the last tenth of a run. What the master was to bear follows from the costs "
+    )
+    note += "and an untrained agent's episodes, before any run; it is not known for runs by a real clock."
     return _with_settings(study, table, {"title": "The master", "columns": columns, "rows": rows, "note": note})
 
 
@@ -207,13 +218,18 @@ def _method(study: Study) -> list[tuple[str, str]]:
          f"from {FEWEST_TO_RESAMPLE} runs on, Student's t below; differences and ratios are paired by seed."),
         ("Collapse", f"A score at the end below {number(study.score.learned_above)} and, at some time, more than "
          f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
-        ("N*", "(C + S) / S: how many workers keep the master busy, where C is a worker's time for an episode "
-         "and S the master's for a gradient. Workers that don't wait for their turn need one less."),
+        ("N0, N*", "C / S, from where on the queue of workers that don't wait only grows; (C + S) / S, from where on "
+         "workers that wait keep the master busy. C is a worker's time for an episode and S the master's for a "
+         "gradient, of an untrained agent and by the costs, so that both are known before a run; the median of seeds."),
         ("Load", "Seconds of work that arrive at the master per second; above 1 its queue grows."),
         ("Staleness", "Updates applied between a gradient's pull of parameters and its own turn."),
         ("Time to a score", "When the mean of 1 % of the run first reaches it; runs that never do are counted too."),
-        ("Verdict", "Supported or refuted only if the interval excludes the contrary; a difference of less than a "
-         "tenth is not held to be relevant."),
+        ("Learned", f"A score at the end of at least {number(study.score.learned_above)}. Where only some runs of a "
+         "setting did, there is no mean of both kinds: the share that did is given, and the score of those."),
+        ("Verdict", "Supported or refuted only if the interval excludes the contrary, after Holm's correction for all "
+         "that the same runs were asked; undecided if it does not; not tested here if this study's runs or its machine "
+         "can't tell. A difference of less than a tenth is not held to be relevant."),
+        ("End alike", "Two one-sided tests exclude a difference of a tenth or more; else runs can't be told apart."),
         ("Clock", virtual if (study.runs["runtime"] == "simulate").all() else real),
     ]  # fmt: skip
 

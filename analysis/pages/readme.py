@@ -10,11 +10,14 @@ from pathlib import Path
 
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Judgement
+from analysis.claims.documents import CODE, DOCUMENTS
+from analysis.claims.finding import RULES
 from analysis.data.study import Study
 from analysis.figures.main import main_figure
 from analysis.pages.answer import answer
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
 from analysis.pages.page import commits, facts, rerun_command
+from analysis.words import listed
 
 NOTES = "notes.md"
 
@@ -40,16 +43,27 @@ def _verdicts(study: Study, extras: Extras) -> list[str]:
     if not judged:
         return []
     rows = ["| claim | verdict | what it rests on |", "|---|---|---|", *map(_row, judged)]
-    note = "Verdicts on the documents' claims; intervals are 95 %, over runs. Other claims need other runs."
-    return ["## Claims", "\n".join(rows), note]
+    return ["## Claims", "\n".join(rows), _reading(judged)]
+
+
+def _reading(judged: list[Judgement]) -> str:
+    """Say how verdicts come about, and whose claims these are."""
+    other = [str(judgement.number) for judgement in judged if judgement.claim.rule == "any"]
+    rules = f"The whole: {RULES['all']}" + (f" (claim {listed(other)}: {RULES['any']})" if other else "")
+    words = "Intervals are 95 %, over runs; verdicts hold after Holm's correction. Other claims need other runs."
+    sources = " ".join(f"The {d.name}: *{d.title}*, {d.authors}." for d in DOCUMENTS)
+    return f"{rules}. {words}\n\n{sources} Their code: [{CODE}](https://{CODE})."
 
 
 def _row(judgement: Judgement) -> str:
     claim = judgement.claim
     needed = f" *What would decide it: {'; '.join(judgement.needed)}.*" if judgement.needed else ""
-    findings = " ".join(finding.text for finding in judgement.findings)
-    rests_on = html.escape(findings + needed, quote=False).replace("|", r"\|")
-    return f"| {judgement.number}. {claim.text} ({claim.source}) | **{judgement.verdict}** | {rests_on} |"
+    several = len(judgement.findings) > 1
+    findings = " ".join(f"{f.text} *({f.verdict})*" if several else f.text for f in judgement.findings)
+    said = f"{claim.source}: “{claim.quote}”" if claim.quote else claim.source
+    cells = [f"{judgement.number}. {claim.text} ({said})", f"**{judgement.verdict}**", findings + needed]
+    shown = [html.escape(cell, quote=False).replace("|", r"\|") for cell in cells]
+    return f"| {' | '.join(shown)} |"
 
 
 def _plain(text: str) -> str:

@@ -1,21 +1,28 @@
-"""The numbers behind the figures as tables: schedules, comparisons, runs and claims."""
+"""The numbers behind the figures as tables: schedules, comparisons, capacity, runs and claims."""
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
-from analysis.data import statistics
+from analysis.data import outcomes, statistics
+from analysis.data.capacity import limit_of
+from analysis.data.factors import effects
+from analysis.data.inference import chance, holm, share_difference
 from analysis.data.study import Schedule, Study
+from analysis.figures import factors
 
 _ESTIMATED = ("final_score", "mean_score", "clock_s", "steps_per_s", "utilisation_start", "load_start", "load_end")
-_TYPICAL = ("staleness_mean", "queue_peak", "saturation_start", "saturation_observed", "held_share", "workers_max")
+_TYPICAL = ("staleness_mean", "queue_peak", "held_share", "workers_max")
+_KNOWN_BEFORE = ("limit_name", "limit_workers", "n0", "n_star")
 _OF_RUNS = ["cell", "variant", "schedule", "seed", "status", "reason", "planned", "played", "collapsed", *_ESTIMATED]
 _OF_RUNS += [
     *_TYPICAL,
+    *_KNOWN_BEFORE,
     "env_steps",
     "updates",
     "gradients_dropped",
@@ -31,13 +38,18 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
     return {
         "schedules": schedules(study),
         "comparisons": comparisons(study),
+        "capacity": capacity(study),
+        **({"factors": effects(study)} if factors.applies(study) else {}),
         "claims": claims(study, more_claims),
         "runs": runs(study),
     }
 
 
 def schedules(study: Study) -> pd.DataFrame:
-    """Return one row per setting and schedule: estimates over runs with 95 % intervals, and times to scores."""
+    """Return one row per setting and schedule: the share of runs that learned, and estimates over those that did.
+
+    Where none did, estimates are over all; times to scores always are.
+    """
     rows = []
     for variant, part in _parts(study):
         for schedule in part.schedules():
@@ -47,12 +59,13 @@ def schedules(study: Study) -> pd.DataFrame:
 
 def _schedule_row(study: Study, schedule: Schedule) -> dict[str, float]:
     collapsed = study.values(schedule, "collapsed").astype(bool)
-    row: dict[str, float] = {"runs": len(collapsed), "collapsed": int(collapsed.sum())}
+    row: dict[str, float] = {"runs": len(collapsed), "learned": int(outcomes.learned(study, schedule).sum())}
+    row |= {**_flat({"learned_share": outcomes.share_learned(study, schedule)}), "collapsed": int(collapsed.sum())}
     for column in _ESTIMATED:
-        estimate = study.estimate(schedule, column)
+        estimate = outcomes.estimate(study, schedule, column)
         row |= {column: estimate.value, f"{column}_low": estimate.low, f"{column}_high": estimate.high}
     for column in _TYPICAL:
-        row[column] = study.estimate(schedule, column).value if column in study.done else np.nan
+        row[column] = outcomes.estimate(study, schedule, column).value if column in study.done else np.nan
     for score in study.score.marks:
         times = study.values(schedule, f"time_to_{score:g}_s").to_numpy(float)
         row[f"reached_{score:g}"] = float(np.isfinite(times).mean())
@@ -61,19 +74,50 @@ def _schedule_row(study: Study, schedule: Schedule) -> dict[str, float]:
 
 
 def comparisons(study: Study) -> pd.DataFrame:
-    """Return one row per pair of schedules with the same settings: differences and ratios paired by seed."""
+    """Return one row per pair of schedules with the same settings: who learned more often, differences paired by seed.
+
+    Scores and speeds are those of runs that learned, where others did not. `score_holds` says whether the difference in
+    score is there after Holm's correction for all rows of the table.
+    """
     rows = []
     for variant, part in _parts(study):
         for ours, theirs in itertools.combinations(part.schedules(), 2):
-            scores = part.paired(ours, theirs, "final_score")
-            if len(scores[0]):
-                estimates = {
-                    "score_difference": statistics.paired_difference(*scores),
-                    "steps_per_s_ratio": statistics.paired_ratio(*part.paired(ours, theirs, "steps_per_s")),
-                    "probability_of_improvement": statistics.improvement_estimate(*scores),
-                }
-                rows.append({"variant": variant, "ours": ours.label, "theirs": theirs.label, **_flat(estimates)})
-    return pd.DataFrame(rows, columns=None if rows else ["variant", "ours", "theirs"])
+            if len(part.paired(ours, theirs, "final_score")[0]):
+                pair = {"variant": variant, "ours": ours.label, "theirs": theirs.label}
+                rows.append({**pair, **_comparison(part, ours, theirs)})
+    table = pd.DataFrame(rows, columns=None if rows else ["variant", "ours", "theirs", "score_chance"])
+    return table.assign(score_holds=holm(table["score_chance"].tolist()))
+
+
+def _comparison(study: Study, ours: Schedule, theirs: Schedule) -> dict[str, float]:
+    world, hits = outcomes.one_world(study), [outcomes.learned(study, schedule) for schedule in (ours, theirs)]
+    difference = statistics.paired_difference(*world.paired(ours, theirs, "final_score"))
+    estimates = {
+        "learned_share_difference": share_difference(*((int(each.sum()), len(each)) for each in hits)),
+        "score_difference": difference,
+        "steps_per_s_ratio": statistics.paired_ratio(*world.paired(ours, theirs, "steps_per_s")),
+        "probability_of_improvement": statistics.improvement_estimate(*study.paired(ours, theirs, "final_score")),
+    }
+    return {**_flat(estimates), "score_chance": chance(difference, 0.0)}
+
+
+def capacity(study: Study) -> pd.DataFrame:
+    """Return one row per setting: the limit known before its runs, and how many worker counts it sorts rightly."""
+    rows = [{"variant": variant, **_capacity_row(part)} for variant, part in _parts(study)]
+    if len(rows) > 1:
+        rows.append(
+            {"variant": "all", **{name: sum(row[name] for row in rows) for name in ("sorted_rightly", "counts")}}
+        )
+    return pd.DataFrame(rows)
+
+
+def _capacity_row(study: Study) -> dict[str, Any]:
+    limit, fixed = limit_of(study), study.schedules(dynamic=False)
+    if limit is None:
+        return {"sorted_rightly": 0, "counts": 0}
+    fine = outcomes.split_by_learning(study, fixed)[0]
+    right = sum((schedule.end < limit.workers) == (schedule in fine) for schedule in fixed)
+    return {**limit._asdict(), "sorted_rightly": right, "counts": len(fixed)}
 
 
 def claims(study: Study, more: Sequence[Claim] = ()) -> pd.DataFrame:

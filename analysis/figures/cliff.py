@@ -1,0 +1,81 @@
+"""How likely a run is to learn, by its number of workers, against the limit that was known before."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from analysis.data import outcomes
+from analysis.data.capacity import limit_of
+from analysis.data.study import Study
+from analysis.figures import style
+from analysis.figures.figure import StudyFigure
+from analysis.figures.sentences import sentence as as_sentence
+from analysis.words import listed, percent
+
+_MANY = 5  # worker counts that make a cliff visible
+_MOST_SAID = 4  # settings in a row that people still read
+
+
+def cliff(part: Study) -> pd.DataFrame:
+    """Return a row for each fixed worker count of one setting: the share of runs that learned, with its interval."""
+    shares = {schedule.end: outcomes.share_learned(part, schedule) for schedule in part.schedules(dynamic=False)}
+    return pd.DataFrame.from_dict(shares, orient="index", columns=["share", "low", "high", "runs"])
+
+
+def plot_cliff(study: Study, ax: Axes) -> Axes:
+    """Draw the share of runs that learned over workers, a line for each setting, and its limit as a vertical one."""
+    counts: set[int] = set()
+    for place, variant in enumerate(study.done_variants):
+        part, colour = study.of_variant(variant), style.setting_colour(place)
+        table, limit = cliff(part), limit_of(part)
+        counts |= set(table.index)
+        ax.plot(table.index, table["share"], "o-", color=colour, label=variant or "runs that learned", markersize=5)
+        ax.vlines(table.index, table["low"], table["high"], color=colour, linewidth=1.4, alpha=0.55)
+        if limit:
+            ax.axvline(limit.workers, color=colour, linestyle="dashed", linewidth=1.2)
+    style.worker_axis(ax, sorted(counts))
+    ax.set_ylim(-0.03, 1.03)
+    ax.set_ylabel("share of runs that learned")
+    ax.set_title("How likely a run is to learn")
+    style.note(ax, "lines: 95 % intervals (Wilson); dashed: limit known before the runs")
+    style.legend(ax, "setting")
+    return ax
+
+
+def sentence(study: Study) -> str:
+    """Say for each setting between which worker counts most runs stop learning, and where that was to be."""
+    said = [_of(study.of_variant(variant), variant) for variant in study.done_variants]
+    more = f" ({len(said) - _MOST_SAID} more settings are drawn)" if len(said) > _MOST_SAID else ""
+    return as_sentence("; ".join(said[:_MOST_SAID]) + more)
+
+
+def _of(part: Study, variant: str) -> str:
+    limit, table = limit_of(part), cliff(part)
+    where = f"with {variant} " if variant else ""
+    known = f", where {limit.words} was known before" if limit else ""
+    fine, lost = table[table["share"] > 0.5], table[table["share"] <= 0.5]
+    if not len(fine) or not len(lost):
+        counts, many = listed(map(str, table.index)), "most" if len(fine) else "few"
+        return f"{where}{many} runs learn with any of {counts} workers{known}"
+    ends = [f"{_share(side)} with {side.name} workers" for side in (fine.iloc[-1], lost.iloc[0])]
+    return f"{where}the share of runs that learn is {' and '.join(ends)}{known}"
+
+
+def _share(row: pd.Series) -> str:
+    return f"{percent(row['share'])} [{percent(row['low'])}, {percent(row['high'])}]"
+
+
+def applies(study: Study) -> bool:
+    """Apply where some setting has many fixed worker counts."""
+    parts = [study.of_variant(variant) for variant in study.done_variants]
+    return any(len(part.schedules(dynamic=False)) >= _MANY for part in parts)
+
+
+FIGURE = StudyFigure(
+    name="cliff",
+    title="The cliff: who learns, by number of workers",
+    panels=(plot_cliff,),
+    sentence=sentence,
+    section="why",
+    applies=applies,
+    whole=True,
+)

@@ -1,0 +1,96 @@
+"""One number of workers that a master bears: known before the runs, and the same wherever a study speaks of it."""
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from a3c_core.config import RunConfig
+from a3c_core.virtual.capacity import capacity
+from analysis import report
+from analysis.data.capacity import limit_of
+from analysis.data.load import load_study, read_plan
+from tests.analysis_studies import made_up, make_tiny
+from tests.test_results import RESULTS, STUDIES
+
+SAID = re.compile(r"(N0|N\*) (?:=|≈|of|is|at|near) (?:C / S = |\(C \+ S\) / S = )?(\d[\d.]*\d)")
+OTHER_WORDS = re.compile(r"\d[\d.]* workers keep the master busy|N\* (predicted|from times)|saturat\w+ (at|near) \d")
+
+
+def pages(folder: Path, names: tuple[str, ...]) -> str:
+    """Return what is generated for a study and read by people, as plain text; not its notes."""
+    notes = (folder / "notes.md").read_text(encoding="utf-8").strip() if (folder / "notes.md").exists() else ""
+    texts = [(folder / name).read_text(encoding="utf-8").replace(notes or "\0", "") for name in names]
+    without_images = re.sub(r"base64,[^\"]*", "", " ".join(texts))
+    return html.unescape(re.sub(r"<[^>]*>", " ", without_images))
+
+
+def limits(study):
+    return {variant: limit_of(study.of_variant(variant)) for variant in study.done_variants}
+
+
+def check(folder: Path, names: tuple[str, ...] = ("README.md", "index.html")) -> int:
+    """Check that all numbers of a study's pages are those known before; return how many there are."""
+    text, study = pages(folder, names), load_study(folder)
+    known = {(limit.name, f"{limit.workers:.1f}") for limit in limits(study).values() if limit}
+    found = SAID.findall(text)
+    assert set(found) <= known
+    assert not OTHER_WORDS.search(text)
+    return len(found)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = make_tiny(tmp_path_factory.mktemp("results"))
+    assert report.main([str(folder)]) == 0
+    return folder
+
+
+def test_a_studys_pages_have_one_value(built):
+    assert check(built) >= 5
+    table = pd.read_csv(built / "tables" / "capacity.csv")
+    assert table["workers"].item() == pytest.approx(limit_of(load_study(built)).workers, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_committed_studies_have_one_value_per_setting(name):
+    check(RESULTS / name, ("README.md",))
+
+
+def test_another_value_would_be_found(built):
+    text = (built / "README.md").read_text(encoding="utf-8")
+    (built / "README.md").write_text(f"{text}\nHere N0 = C / S = 99.9.", encoding="utf-8")
+    with pytest.raises(AssertionError):
+        check(built)
+    (built / "README.md").write_text(text, encoding="utf-8")
+
+
+def test_it_is_the_median_over_seeds_with_its_range(built):
+    study = load_study(built)
+    by_seed = [capacity(RunConfig.model_validate(cell["config"])).n0 for cell in read_plan(built).cells[:2]]
+    limit = limit_of(study)
+    assert (limit.name, limit.low, limit.high) == ("N0", pytest.approx(min(by_seed)), pytest.approx(max(by_seed)))
+    assert limit.workers == pytest.approx(sum(by_seed) / 2)
+    assert limit.words == f"N0 = C / S = {limit.workers:.1f} ({limit.low:.1f} to {limit.high:.1f} by seed)"
+
+
+def test_results_of_older_programs_get_it_from_their_settings_and_their_costs():
+    study = load_study(RESULTS / "report")
+    config = RunConfig.model_validate(read_plan(RESULTS / "report").cells[0]["config"])
+    assert study.runs["n0"].iloc[0] == pytest.approx(capacity(config).n0, rel=0.5)  # its costs may have changed since
+    assert study.runs.groupby("seed")["n0"].nunique().eq(1).all()
+
+
+def test_what_runs_came_to_does_not_change_it(built):
+    study = load_study(built)
+    longer = replace(study, curves=study.curves.assign(steps=9_999.0), runs=study.runs.assign(cycle_s_start=99.0))
+    assert limit_of(longer) == limit_of(study)
+
+
+def test_where_it_is_not_known_nothing_is_said():
+    assert limit_of(made_up({"10": {}})) is None
+    free = {"limit_name": "N0", "limit_workers": float("inf"), "n0": float("inf"), "n_star": float("inf")}
+    assert limit_of(made_up({"10": {**free, "untrained_cycle_s": 0.0, "untrained_service_s": 0.0}})) is None

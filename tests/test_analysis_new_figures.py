@@ -1,0 +1,120 @@
+"""The cliff, late gradients, the published run and factors: each applies where its runs are, and says what is true."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.data import compact, factors, metrics
+from analysis.data.load import collect, load_study, read_plan
+from analysis.data.published import averages_of, published, spikes
+from analysis.figures import cliff, dose, overlay, style
+from analysis.figures import factors as factors_figure
+from tests.analysis_studies import joined, made_up, make
+
+LIMIT = {"limit_name": "N0", "limit_workers": 13, "n0": 13, "n_star": 14}
+LIMIT |= {"untrained_cycle_s": 0.4, "untrained_service_s": 0.03}
+LOST = {"final_score": 0.05, "collapsed": True}
+
+
+def drawn(figure, study):
+    with style.paper():
+        return style.draw(figure.part(study), list(figure.panels))
+
+
+def test_the_cliff_says_between_which_counts_learning_ends():
+    counts = {str(n): {**LIMIT, **({} if n < 14 else LOST)} for n in (4, 8, 10, 12, 14, 16, 20)}
+    study = made_up(counts)
+    assert cliff.FIGURE.of(study)
+    says = cliff.FIGURE.says(study)
+    assert "100 % [72 %, 100 %] with 12 workers and 0 % [0 %, 28 %] with 14 workers" in says
+    assert "N0 = C / S = 13.0 was known before" in says
+    assert len(drawn(cliff.FIGURE, study).axes[0].lines) == 2
+    assert not cliff.FIGURE.of(made_up({"4": LIMIT, "20": LIMIT}))
+
+
+def test_late_gradients_are_read_by_optimizer():
+    parts = [
+        made_up({"10": {"staleness_mean": float(hold + 9), **({} if hold < 500 else LOST)}}, **{"exchange.hold": hold})
+        for hold in (0, 50, 500)
+    ]
+    study = joined(*parts)
+    slow = replace(study, runs=study.runs.assign(optimizer="sgd", final_score=50.0, variant="sgd"))
+    both = joined(study, slow)
+    assert dose.FIGURE.of(both)
+    says = dose.FIGURE.says(both)
+    assert says.startswith("Most runs learn up to a mean staleness of ")
+    assert "with adam (not at 5" in says
+    assert says.endswith("with sgd.")
+    assert all(len(ax.lines) == 2 for ax in drawn(dose.FIGURE, both).axes)
+    assert not dose.FIGURE.of(made_up({"10": {}}))
+
+
+def averaged(study, begins):
+    """Return a study whose runs' moving averages begin to learn at these episodes, with a loss that spikes nowhere."""
+    episodes = np.arange(0, 100_000, metrics.AVERAGED_EVERY)
+    rewards = [np.where(episodes >= begin, 20.0, -5.0).astype(np.float32) for begin in begins]
+    losses = [np.exp(np.random.default_rng(seed).normal(size=len(episodes))) for seed in range(len(begins))]
+    runs = study.runs.assign(reward_average=rewards, loss_average=losses)
+    return replace(study, name="published", runs=runs)
+
+
+def test_the_published_run_is_laid_over_ours():
+    study = averaged(made_up({"10": {}}, seeds=3), [60_000, 80_000, np.inf])
+    assert overlay.FIGURE.of(study)
+    says = overlay.FIGURE.says(study)
+    assert "here that of 2 of 3 runs does (median episode 80,000)" in says
+    assert "ours to 25 (median, 0 to 25)" in says
+    assert len(drawn(overlay.FIGURE, study).axes[0].lines) == 5
+    assert not overlay.FIGURE.of(replace(study, name="report"))
+    assert not overlay.FIGURE.of(replace(made_up({"10": {}}), name="published"))
+
+
+def test_the_published_loss_spikes_where_the_script_saves():
+    ratio, p = spikes([published()])
+    assert ratio > 2.0
+    assert p < 0.01
+    assert published().begins == 75_000
+    assert spikes(averages_of(averaged(made_up({"10": {}}, seeds=3), [0, 0, 0])))[1] > 0.01
+
+
+def of_factors(interacts):
+    """Return a study of two factors and two worker counts, of which one matters, at many workers only if so asked."""
+    parts = []
+    for rate, size in ((a, b) for a in (1, 2) for b in (8, 16)):
+        gain = {n: 20.0 if rate == 2 and (n == "20" or not interacts) else 0.0 for n in ("4", "20")}
+        numbers = {n: {"final_score": 50.0 + gain[n], "learning_begins": 20_000.0} for n in gain}
+        settings = {"rate": rate, "size": size}
+        part = made_up(numbers, noise=0.05, **settings)
+        parts.append(replace(part, runs=part.runs.assign(settings=json.dumps(settings))))
+    return replace(joined(*parts), axes={"workers": ["4", "20"], "rate": [1, 2], "size": [8, 16]})
+
+
+@pytest.mark.parametrize("interacts", [True, False])
+def test_a_factor_that_matters_only_with_many_workers_is_found(interacts):
+    study = of_factors(interacts)
+    assert factors_figure.FIGURE.of(study)
+    table = factors.effects(study).set_index(["factor", "outcome", "workers"])
+    assert table.loc[("rate", "final_score", 20), "effect"].item() == pytest.approx(20.0, abs=3.0)
+    assert table.loc[("rate", "final_score", 4), "effect"].item() == pytest.approx(0.0 if interacts else 20.0, abs=3.0)
+    assert bool(table.loc[("rate", "final_score", 4), "holds"].item()) == interacts
+    assert ("rate 2 on score at the end" in factors_figure.FIGURE.says(study)) == interacts
+    assert len(drawn(factors_figure.FIGURE, study).axes) == 3
+
+
+def test_averages_are_kept_and_those_of_older_tables_are_not_needed(tmp_path):
+    folder = make(tmp_path / "kept", {"workers": ["2"], "seed": [0]}, episodes=1_200)
+    study = load_study(folder)
+    records = pd.read_parquet(next(folder.glob("cells/*/episodes.parquet")))
+    average, twin = 0.0, []
+    for episode, reward in enumerate(records["return"]):
+        average += metrics.COEFFICIENT * (reward - average)
+        twin += [average] if episode % metrics.AVERAGED_EVERY == 0 else []
+    assert study.runs["reward_average"].iloc[0] == pytest.approx(twin, rel=1e-5)
+    compact.write(folder, collect(folder, read_plan(folder)))
+    assert len(compact.read(folder).runs["loss_average"].iloc[0]) == 3
+    table = pd.read_parquet(folder / "runs.parquet")
+    assert averages_of(replace(study, runs=study.runs.assign(reward_average=None, loss_average=None))) == []
+    assert len(table) == 1
