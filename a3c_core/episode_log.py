@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,6 +10,8 @@ from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
 from a3c_core.tools.histogram import Histogram
 from a3c_core.worker import Episode
+
+NO_STATISTICS: Mapping[str, float] = {}
 
 
 class Parcel(NamedTuple):
@@ -75,13 +77,15 @@ class EpisodeLog:
         on_episode: Callable[[EpisodeRecord], None],
         run: str,
         on_update: Callable[[UpdateRow], None] | None = None,
+        statistics: tuple[str, ...] = (),
     ):
+        """`statistics`: names of the numbers that the algorithm adds to the record of each update."""
         self.totals = Totals()
         self.episodes = 0  # recorded
         self.window: deque[Moment] = deque(maxlen=schedule.window)  # the last recorded episodes
         self.changed_at = 0  # episodes recorded when the worker count last changed
         self._rule = rule_of(span, schedule)
-        self._on_episode, self._on_update = on_episode, on_update
+        self._on_episode, self._on_update, self.statistics = on_episode, on_update, statistics
         self._run = run
 
     def enter(
@@ -95,6 +99,7 @@ class EpisodeLog:
         gradient_norm: float = math.nan,
         wall_s: float = math.nan,
         episode_s: Callable[[Episode], float] | None = None,
+        statistics: Mapping[str, float] = NO_STATISTICS,
     ) -> None:
         """Enter one gradient that the master has dealt with, and make records of the episodes that it ends.
 
@@ -102,7 +107,8 @@ class EpisodeLog:
         """
         self.totals.count(status, staleness)
         if self._on_update is not None:
-            self._on_update(self._update(parcel, status, clock_s, version, staleness, gradient_norm))
+            added = tuple([statistics.get(name, math.nan) for name in self.statistics])
+            self._on_update(self._update(parcel, status, clock_s, version, staleness, gradient_norm) + added)
         for episode in parcel.episodes:
             length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
             self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))

@@ -52,8 +52,27 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
     if limit := engines.why_not(config.engine, game, model, algorithm):
         return "engine", f"{limit}; tensorflow runs everything"
+    if algorithm.hands_over == "trajectory" and (found := _unfit_for_trajectories(config)):
+        return found
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
         return "environment.id", f"virtual time needs games that can be saved: {reason}"
+    return None
+
+
+def _unfit_for_trajectories(config: RunConfig) -> tuple[str, str] | None:
+    """Return the first setting of the exchange, with the reason, that means something for gradients only."""
+    learns = f"{config.algorithm} learns from trajectories"
+    if config.topology != "master":
+        return "topology", f"{learns}, which go to one learner: topology: master"
+    exchange = config.gradients
+    if exchange.batch > 1:
+        return "exchange.batch", f"{learns}, of which its learner makes batches: set learner.batch_steps"
+    if exchange.rate != "constant":
+        return "exchange.rate", f"{learns}, and only a gradient has a rate of its own: rate: constant"
+    if exchange.compensation:
+        return "exchange.compensation", f"{learns}, and only gradients can be corrected: compensation: 0"
+    if exchange.makes_workers_wait:
+        return "exchange.beyond", f"{learns}, which wait for their batch: beyond: drop, or pull: after_apply"
     return None
 
 

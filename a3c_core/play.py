@@ -22,6 +22,7 @@ from a3c_core.games import make_game
 from a3c_core.games.base import EnvironmentConfig, Policy
 from a3c_core.models.base import Forward
 from a3c_core.outsiders import refuse_untrusted
+from a3c_core.progress import Progress
 from a3c_core.results.checkpoints import Checkpoint, CheckpointError, load
 from a3c_core.section import MOST_EPISODES
 from a3c_core.tools.command_line import Parser, whole_number
@@ -112,7 +113,8 @@ def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bo
 
 def learned_policy(forward: Forward, algorithm: Algorithm) -> Policy:
     """Return the policy that acts as it does at the end of training."""
-    return lambda environment: algorithm.act(forward(environment.observation), environment.stream, progress=1.0)
+    end = Progress(share=1.0, env_steps=sys.maxsize)
+    return lambda environment: algorithm.act(forward(environment.observation), environment.stream, end)
 
 
 def greedy_policy(forward: Forward) -> Policy:

@@ -103,6 +103,14 @@ def uniform(stream):
 
 
 @exact
+def shuffle(items, stream):
+    """Bring `items` [N] into a random order, in place (Fisher & Yates)."""
+    for i in range(items.size - 1, 0, -1):
+        j = int(uniform(stream) * (i + 1))
+        items[i], items[j] = items[j], items[i]
+
+
+@exact
 def _twist(words):
     for i in range(MT_WORDS):
         y = (words[i] & np.uint32(0x80000000)) | (words[(i + 1) % MT_WORDS] & np.uint32(0x7FFFFFFF))

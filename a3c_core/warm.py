@@ -21,6 +21,8 @@ Exit codes: 0 all is compiled, 2 a mistake on the command line, 130 interrupted.
 RUNS: dict[str, dict[str, Any]] = {  # tiny ones, that between them need all compiled code of runs
     "virtual time": {},
     "several agents a worker": {"agents_per_worker": 2},
+    "value methods": {"algorithm": "q"},
+    "trajectories": {"algorithm": "ppo"},
     "real processes": {"runtime": "processes"},
     "processes without a master": {"runtime": "processes", "topology": "hogwild"},
 }

@@ -1,4 +1,4 @@
-"""A worker: one or more agents and an engine; parameters in, a gradient and the finished episodes' numbers out."""
+"""A worker: one or more agents and an engine; a publication in, a gradient and the finished episodes' numbers out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.engines.base import Engine, Play
+from a3c_core.engines.base import Engine, Play, chosen_action
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress, worker_draw
 
 
 class Episode(NamedTuple):
@@ -27,7 +28,7 @@ class Episode(NamedTuple):
 class Work(NamedTuple):
     """What one piece of work gave."""
 
-    gradient: Vector  # summed over the agents; perhaps with the parameters it belongs to
+    gradient: Vector  # summed over the agents, perhaps with the parameters it belongs to; or packed trajectories
     env_steps: int
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended
@@ -99,20 +100,22 @@ class Worker:
         """Whether any agent is in the middle of an episode."""
         return any(agent.in_episode for agent in self._agents)
 
-    def work(self, parameters: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: float = 0.0) -> Work:
-        """Play on with `parameters` [P], each agent a whole episode or a piece of one; return the gradient.
+    def work(
+        self, published: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: Progress = START
+    ) -> Work:
+        """Play on with what was `published`, each agent a whole episode or a piece of one; return the gradient.
 
         Agents between two episodes begin another, but no more than `may_begin` of them; the others sit out.
-        `progress`: share of the run that is done.
         """
+        progress = progress._replace(draw=worker_draw(self._seed, self.id))
         began = self._begin(may_begin, now_s)
         playing = [agent for agent in self._agents if agent.in_episode]
-        gradient, plays = self._play(parameters, playing, progress)
+        gradient, plays = self._play(published, playing, progress)
         self.rollouts += 1
         ended = (agent.add(play) for agent, play in zip(playing, plays, strict=True))
         episodes = tuple(episode for episode in ended if episode is not None)
         if self._carries_parameters:
-            gradient = np.concatenate((gradient, parameters[: gradient.size]))
+            gradient = np.concatenate((gradient, published[: gradient.size]))
         return Work(gradient, sum(play.env_steps for play in plays), began, episodes)
 
     def _begin(self, may_begin: int, now_s: float) -> int:
@@ -124,11 +127,11 @@ class Worker:
                 began += 1
         return began
 
-    def _play(self, parameters: Vector, playing: list[Agent], progress: float) -> tuple[Vector, Sequence[Play]]:
+    def _play(self, published: Vector, playing: list[Agent], progress: Progress) -> tuple[Vector, Sequence[Play]]:
         if len(playing) == 1:
-            rollout = self._engine.rollout(parameters, playing[0].environment, progress)
+            rollout = self._engine.rollout(published, playing[0].environment, progress)
             return rollout.gradient, (rollout,)
-        return self._engine.rollout_together(parameters, [agent.environment for agent in playing], progress)
+        return self._engine.rollout_together(published, [agent.environment for agent in playing], progress)
 
     def get_state(self) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         """Return (plain numbers, the state of each agent's game as uint8, if it ever began)."""
@@ -137,7 +140,8 @@ class Worker:
             for agent in self._agents
         ]
         games = {place: a.environment.get_state() for place, a in enumerate(self._agents) if a.number >= 0}
-        return {"next_episode": self.next_episode, "rollouts": self.rollouts, "agents": agents}, games
+        chosen = [chosen_action(agent.environment) for agent in self._agents]
+        return {"next_episode": self.next_episode, "rollouts": self.rollouts, "agents": agents, "chosen": chosen}, games
 
     def set_state(self, numbers: dict[str, Any], games: dict[int, NDArray[Any]]) -> None:
         self.next_episode, self.rollouts = numbers["next_episode"], numbers["rollouts"]
@@ -146,3 +150,5 @@ class Worker:
         ]
         for place, state in games.items():
             self._agents[place].environment.set_state(state)
+        for agent, action in zip(self._agents, numbers.get("chosen", ()), strict=False):  # older ones have none
+            agent.environment.chosen = action

@@ -149,3 +149,22 @@ def test_the_service_includes_bookkeeping_as_it_is_at_the_start(tmp_path, monkey
     monkeypatch.setattr(capacity_module, "untrained", lambda config: capacity_module.Untrained(10, 1000, 20))
     halves = capacity(RunConfig.model_validate({"profile": str(tmp_path / "p.yaml"), **pieces}))
     assert halves.service_s == pytest.approx(0.1 + (0.02 + 0.03) / 2)  # only every other parcel ends an episode
+
+
+@pytest.mark.parametrize("algorithm", ["a3c", "q", "sarsa", "n_step_q", "ppo", "vtrace"])
+def test_every_algorithm_has_its_numbers(algorithm):
+    found = capacity(RunConfig(algorithm=algorithm))
+    assert 0 < found.service_s < found.cycle_s * 10
+    assert 0 < found.n0 < found.n_star < math.inf
+
+
+@pytest.mark.usefixtures("lives_100_steps")
+def test_a_learner_of_trajectories_serves_each_with_its_share_of_all_epochs():
+    """Twenty parcels of 100 steps a batch: 8 epochs of 5 updates, and 8 gradients for every step."""
+    learner = {"batch_steps": 2_000, "horizon": 100, "epochs": 8, "minibatches": 5}
+    config = RunConfig(algorithm="ppo", profile="report", learner=learner, stall_every=0)
+    costs, per_batch = load_profile("report"), 20
+    updates_s = 8 * 5 * (costs.update_s + costs.gradient_call_s) + costs.read_s
+    share_s = updates_s / per_batch + 8 * 100 * costs.gradient_step_s
+    service_s = costs.slowdown * (costs.receive_s + share_s + costs.record_s)
+    assert capacity(config).service_s == pytest.approx(service_s)

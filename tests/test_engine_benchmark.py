@@ -17,13 +17,18 @@ def test_rows_of_every_engine_and_part(tmp_path, capsys, monkeypatch):
     rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
     parts = [f"{length} {part}" for length in ("short", "long") for part in ("play", "gradient", "both", "all")]
     engines = [f"{part}, {name}" for part in parts for name in ("compiled", "tensorflow", "report")]
-    assert list(rows) == [*engines, "update, flat vector", "update, Keras"]
+    lengths, methods = ("short", "long"), ("q", "sarsa", "n_step_q")
+    values = [f"{length} both, compiled {method}" for length in lengths for method in methods]
+    learners = [f"{name} learner, {engine}" for name in ("ppo", "vtrace") for engine in ("compiled", "tensorflow")]
+    assert list(rows) == [*engines, *values, "update, flat vector", "update, Keras", *learners]
     assert all(row["per_second"] > 0 for row in rows.values())
     for part in parts:
         fast, slow = rows[f"{part}, compiled"], rows[f"{part}, report"]
         assert slow["ratio"] == 1
         assert np.isclose(fast["ratio"], fast["per_second"] / slow["per_second"])
         assert "x tensorflow" in fast["note"]
+    a3c, q = (rows[f"long both, compiled{name}"]["per_second"] for name in ("", " q"))
+    assert np.isclose(rows["long both, compiled q"]["ratio"], q / a3c)
     assert rows["update, Keras"]["ratio"] == 1
     assert "short both, compiled" in capsys.readouterr().out
 

@@ -94,6 +94,15 @@ def test_a_killed_actor_is_replaced_and_its_episodes_are_played(cluster):
     assert summary.crashes == 2
 
 
+def test_a_target_network_reaches_the_actors(cluster):
+    learner = {"target_every": 1_000, "epsilon_steps": 5_000}
+    config = RunConfig.model_validate(
+        {"workers": "3", "episodes": 200, "runtime": "ray", "algorithm": "sarsa", "learner": learner}
+    )
+    summary, records = collect(config)
+    assert_each_once(summary, records, 200)
+
+
 def test_too_many_lost_actors_end_the_run(cluster):
     def kill(run, record):
         for member in run.runtime.pool.members.values():

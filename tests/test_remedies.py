@@ -12,6 +12,7 @@ import pytest
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.learners.optimizers import Optimizer
+from a3c_core.progress import START
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.topologies.remedies import Remedies
 from a3c_core.train import Run, train
@@ -36,7 +37,7 @@ def master(optimizer="sgd", **settings):
     exchange = ExchangeConfig(**settings)
     learner = GradientLearner(np.array([2.0, 3.0], np.float32), Optimizer(2, optimizer, learning_rate=1.0))
     remedies = Remedies(exchange, learner)
-    apply = functools.partial(remedies.apply, functools.partial(MasterTopology.combine, exchange), progress=0.0)
+    apply = functools.partial(remedies.apply, functools.partial(MasterTopology.combine, exchange), progress=START)
     apply([(0, np.array([1, 1, 2, 3][: remedies.parcel_size], np.float32))])
     return learner, apply
 

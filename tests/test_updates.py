@@ -275,5 +275,5 @@ def test_the_annealed_rate_is_that_of_the_episodes_dealt_with(monkeypatch, twin_
     run.finish()
     assert len(told) > 100
     for episodes, progress, rate in told:
-        assert progress == episodes / 50
+        assert progress.share == episodes / 50
         assert rate == pytest.approx(1e-4 * (1 - episodes / 50))

@@ -37,7 +37,7 @@ def python(*words: str) -> str:
 
 
 def test_it_says_what_is_under_way(warmed):
-    assert [line[:20] for line in warmed.splitlines() if "s" in line][-1] == "Compiling, 4 of 4: p"
+    assert [line[:20] for line in warmed.splitlines() if "s" in line][-1] == "Compiling, 6 of 6: p"
 
 
 @pytest.mark.parametrize("runtime", ["simulate", "processes", "threads"])

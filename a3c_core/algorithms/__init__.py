@@ -3,7 +3,17 @@
 from a3c_core.algorithms.base import Algorithm, LearnerSettings
 from a3c_core.registry import Registry
 
-ALGORITHMS = Registry("algorithm", {"a3c": "a3c_core.algorithms.a3c:A3C"})
+ALGORITHMS = Registry(
+    "algorithm",
+    {
+        "a3c": "a3c_core.algorithms.a3c:A3C",
+        "ppo": "a3c_core.algorithms.ppo:PPO",
+        "vtrace": "a3c_core.algorithms.vtrace:VTrace",
+        "q": "a3c_core.algorithms.q:Q",
+        "sarsa": "a3c_core.algorithms.sarsa:Sarsa",
+        "n_step_q": "a3c_core.algorithms.n_step_q:NStepQ",
+    },
+)
 
 
 def settings_of(name: str) -> type[LearnerSettings]:
@@ -16,3 +26,9 @@ def make_algorithm(name: str, settings: LearnerSettings) -> Algorithm:
     """Return the algorithm called `name`."""
     algorithm: Algorithm = ALGORITHMS.get(name)(settings)
     return algorithm
+
+
+def statistics_of(name: str) -> tuple[str, ...]:
+    """Return what an algorithm calls the numbers that its learner adds to the record of each update, if any."""
+    statistics: tuple[str, ...] = getattr(ALGORITHMS.get(name), "statistics", ())
+    return statistics

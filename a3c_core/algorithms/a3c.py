@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from a3c_core.algorithms.base import LearnerSettings, Trajectory
+from a3c_core.algorithms.actor_critic import ActorCritic
+from a3c_core.algorithms.base import HandsOver, LearnerSettings, Trajectory
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.machine.tf import import_tensorflow
-from a3c_core.models.base import Heads, Outputs
 from a3c_core.section import LARGEST_FACTOR
-from a3c_core.streams import uniform
 
 
 class A3CSettings(LearnerSettings):
@@ -41,11 +40,11 @@ class A3CSettings(LearnerSettings):
         return self
 
 
-class A3C:
+class A3C(ActorCritic):
     """A policy that is drawn from, and a value that its advantage is measured by."""
 
     Settings: ClassVar[type[LearnerSettings]] = A3CSettings
-    hands_over: ClassVar[Literal["gradient"]] = "gradient"
+    hands_over: ClassVar[HandsOver] = "gradient"
 
     def __init__(self, settings: A3CSettings):
         self.settings = settings
@@ -53,17 +52,6 @@ class A3C:
     @property
     def steps_at_once(self) -> int | None:
         return self.settings.t_max if self.settings.update_every == "t_max" else None
-
-    def heads(self, actions: int) -> Heads:
-        return (("policy_logits", actions), ("value", 1))
-
-    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: float) -> int:
-        exponentials = np.exp(outputs[0] - outputs[0].max())
-        policy = exponentials / exponentials.sum()  # [actions]
-        return int((np.cumsum(policy)[:-1] <= np.float64(uniform(stream))).sum())
-
-    def value(self, outputs: Outputs) -> float:
-        return float(outputs[1][0])
 
     def targets(self, trajectory: Trajectory) -> NDArray[np.float32]:
         """Return float32 [T]: the returns as the settings ask for them."""

@@ -9,7 +9,10 @@ from pydantic import Field
 
 from a3c_core.learners.optimizers import OptimizerName
 from a3c_core.models.base import Heads, Outputs
+from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR, Section
+
+HandsOver = Literal["gradient", "trajectory"]
 
 
 class LearnerSettings(Section):
@@ -23,6 +26,14 @@ class LearnerSettings(Section):
     )
 
 
+class TargetSettings(LearnerSettings):
+    """What an algorithm with a target network has: its learner publishes one beside the parameters."""
+
+    target_every: int = Field(
+        10_000, ge=1, le=10**12, description="env steps of the run after which the target network is set anew"
+    )
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """A stretch of play: a whole episode, or a piece of one."""
@@ -30,10 +41,13 @@ class Trajectory:
     observations: NDArray[Any]  # [T, ...]
     actions: NDArray[Any]  # [T], whole numbers
     rewards: NDArray[np.float32]  # [T]
-    values: NDArray[np.float32]  # [T], the network's estimates while playing
+    values: NDArray[np.float32]  # [T], the network's estimates while playing, or its target network's if there is one
     bootstrap_value: float  # its estimate of the state after the last step; 0 if that was the end
     terminated: bool  # the game ended
     truncated: bool  # the time limit ended the episode
+    next_observation: NDArray[Any] | None = None  # [...], after the last step, unless that was the end
+    next_action: int = -1  # chosen there, if the algorithm counts the action that follows
+    log_probabilities: NDArray[np.float32] | None = None  # [T], of the actions; where trajectories are handed over
 
     @property
     def env_steps(self) -> int:
@@ -41,10 +55,16 @@ class Trajectory:
 
 
 class Algorithm(Protocol):
-    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's."""
+    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's.
+
+    Two members may be left out. `statistics` names the numbers that its learner adds to the record of each update.
+    `value_of(outputs, action)` replaces `value` where the action that is taken in a state counts: such an algorithm
+    chooses the action after a piece of play with that piece, and the next piece begins by taking it.
+    One whose workers hand over trajectories has more members: `trajectories.TrajectoryAlgorithm`.
+    """
 
     Settings: ClassVar[type[LearnerSettings]]  # the section `learner:` of a run
-    hands_over: ClassVar[Literal["gradient"]]  # what a worker gives the master
+    hands_over: ClassVar[HandsOver]  # what a worker gives the master
 
     @property
     def steps_at_once(self) -> int | None:
@@ -55,10 +75,10 @@ class Algorithm(Protocol):
         """Return the outputs that the network needs; the first has one number per action, more meaning better."""
         ...
 
-    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: float) -> int:
+    def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: Progress) -> int:
         """Return the action to take, given the network's outputs, [size] each, for one observation.
 
-        Chance comes from `stream` alone (see `streams.uniform`); `progress` is the share of the run that is done.
+        Chance comes from `stream` alone (see `streams.uniform`); `progress` says how far the run has come.
         """
         ...
 
@@ -73,3 +93,8 @@ class Algorithm(Protocol):
     def losses(self, outputs: tuple[Any, ...], actions: Any, targets: Any) -> tuple[Any, Any]:
         """Return (losses [T], the policy's entropies [T]) as tensors, given outputs [T, size], actions, targets [T]."""
         ...
+
+
+def has_target(algorithm: Algorithm) -> bool:
+    """Return whether the algorithm learns with a target network."""
+    return issubclass(algorithm.Settings, TargetSettings)

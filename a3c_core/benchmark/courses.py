@@ -11,6 +11,7 @@ from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.learners.optimizers import Optimizer
+from a3c_core.models.base import POLICY_AND_VALUE
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
 from a3c_core.parts import make_engine
@@ -48,6 +49,19 @@ class Course:
     def engine(self, name: str) -> Engine:
         environment = EnvironmentConfig(max_episode_steps=self.max_episode_steps)
         return make_engine(RunConfig(engine=name, environment=environment))
+
+    @property
+    def action_values(self) -> Vector:
+        """What a value method plays it with: the policy's logits as action values, and the same as target network."""
+        size = DenseModel(heads=(POLICY_AND_VALUE[0],)).spec.size
+        return np.concatenate([self.parameters[:size], self.parameters[:size]])
+
+    def value_engine(self, algorithm: str) -> Engine:
+        """Return the compiled engine of a value method that plays greedily and whole episodes at once."""
+        environment = EnvironmentConfig(max_episode_steps=self.max_episode_steps)
+        learner = {"t_max": self.max_episode_steps, "epsilon_steps": 0, "final_epsilons": (0.0, 0.0, 0.0)}
+        settings = {"algorithm": algorithm, "learner": learner}
+        return make_engine(RunConfig.model_validate({**settings, "environment": environment}))
 
     def cut_to(self, env_steps: int) -> "Course":
         """Return this course with each episode cut short."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.benchmark.courses import SEED, Course, long_course, short_course
+from a3c_core.benchmark.learners import learner_rows
 from a3c_core.benchmark.measure import Results, Row, per_second
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.machine.tf import import_tensorflow
@@ -19,6 +20,7 @@ Update = Callable[[], object]
 REFERENCE: str = "report"
 REPORT_STEPS_PER_S = 250  # about; episodes are cut for it so that one of them fits into the time given
 KERAS_UPDATE = "update, Keras"
+VALUE_METHODS = ("q", "sarsa", "n_step_q")
 
 
 class Rate(NamedTuple):
@@ -33,12 +35,15 @@ def measure_engine(seconds: float) -> Results:
     flat, keras = _flat_update(), _keras_update()
     updates: dict[str, Update] = {"compiled": flat, "tensorflow": flat, "report": keras}
     rows: list[Row] = []
-    for course in (short_course(), long_course()):
+    courses = short_course(), long_course()
+    for course in courses:
         rates = {name: _measure_course(course, name, update, seconds) for name, update in updates.items()}
         for part in rates[REFERENCE]:
             rows += _rows(f"{course.name} {part}", {name: parts[part] for name, parts in rates.items()})
+    rows += [_value_row(course, algorithm, seconds) for course in courses for algorithm in VALUE_METHODS]
     rows.append(_update_row("update, flat vector", flat, 100, seconds))
     rows.append(_update_row(KERAS_UPDATE, keras, 1, seconds))
+    rows += learner_rows(seconds)
     return Results("engine", "steps", REFERENCE, rows)
 
 
@@ -76,6 +81,21 @@ def _tasks(course: Course, name: str, update: Update) -> dict[str, Task]:
     engine.gradient(parameters, brief.trajectories[0])
     engine.rollout(parameters, brief.begun(name))
     return {"play": play, "gradient": gradient, "both": rollout, "all": everything}
+
+
+def _value_row(course: Course, algorithm: str, seconds: float) -> Row:
+    """Return the rate of a value method on the same course, whole episodes at once, compared with the compiled a3c."""
+    engine, published = course.value_engine(algorithm), course.action_values
+    environment, episodes = engine.new_environment(), cycle(course.episodes)
+
+    def rollout() -> int:
+        environment.begin_episode(SEED, 0, next(episodes))
+        return engine.rollout(published, environment).env_steps
+
+    rollout()  # loads and compiles everything
+    rate, compared = _measure(rollout, seconds), f"{course.name} both, compiled"
+    note = f"episodes of {rate.mean_env_steps:,.0f} steps; its ratio is to {compared}"
+    return Row(f"{compared} {algorithm}", rate.per_second, note, reference=compared)
 
 
 def _measure(task: Task, seconds: float) -> Rate:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.learners.gradients import new_learner
+from a3c_core.learners.new import new_learner
 from a3c_core.real.pool import Member
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, Message, SharedArrays

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import new_learner
+from a3c_core.learners.new import new_learner
 from a3c_core.models.parameters import Vector
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.runtime import Runtime

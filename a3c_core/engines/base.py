@@ -5,11 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.algorithms.trajectories import Batch, Column
 from a3c_core.games.base import Game
+from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
+
+NOT_CHOSEN = -1  # in place of an action
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,9 @@ class Play:
 
 @dataclass(frozen=True)
 class Rollout(Play):
-    """A trajectory's numbers and its gradient, which belongs to the receiver."""
+    """A trajectory's numbers and what is handed over of it, which belongs to the receiver."""
 
-    gradient: Vector  # float32 [P], of the loss summed over the trajectory
+    gradient: Vector  # float32 [P], of the loss summed over the trajectory; or the trajectory itself, packed
 
 
 def play_of(trajectory: Trajectory, score: float, loss: float, entropy: float) -> Play:
@@ -47,10 +53,17 @@ def rollout_of(trajectory: Trajectory, score: float, gradient: Vector, loss: flo
     return Rollout(**vars(play_of(trajectory, score, loss, entropy)), gradient=gradient)
 
 
+def chosen_action(environment: Any) -> int:
+    """Return the action that was chosen with the last piece of play and is still to be taken, or NOT_CHOSEN."""
+    chosen: int = getattr(environment, "chosen", NOT_CHOSEN)
+    return chosen
+
+
 class Engine(Protocol):
     """Plays and differentiates. Made by calling its class with (game, model, algorithm).
 
-    One engine serves any number of environments, one after the other; `progress` is the share of the run that is done.
+    One engine serves any number of environments, one after the other. It plays with what the learner has `published`:
+    the parameters [P], and behind them, where the algorithm has one, a target network's [P].
     """
 
     sample_times: bool  # measure `play_share`, which may change the last bits of a gradient
@@ -66,7 +79,7 @@ class Engine(Protocol):
 
     def new_environment(self) -> Any: ...
 
-    def play(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Trajectory:
+    def play(self, published: Vector, environment: Any, progress: Progress = START) -> Trajectory:
         """Play on to the end of the episode, or for as many steps as the algorithm plays at once."""
         ...
 
@@ -74,25 +87,53 @@ class Engine(Protocol):
         """Return (gradient of the summed loss [P], loss, mean entropy) of a trajectory."""
         ...
 
-    def rollout(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Rollout:
-        """Play and differentiate."""
+    def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
+        """Play, and differentiate unless trajectories are handed over."""
         ...
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Any], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        """Let several agents play and return (the sum of their gradients [P], what each has played)."""
+        """Let several agents play and return (the sum of their gradients [P] or all trajectories, what each played)."""
         ...
+
+
+class LearningEngine(Protocol):
+    """What engines offer a learner beside, where workers hand over trajectories."""
+
+    def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
+        """Return (log-probabilities of the actions [N], values [N]) by `parameters`."""
+        ...
+
+    def batch_gradient(
+        self, parameters: Vector, batch: Batch, targets: NDArray[np.float32], rows: NDArray[Any]
+    ) -> tuple[Vector, Column]:
+        """Return (gradient of the loss summed over the steps `rows` [n], log-probabilities of their actions [n])."""
+        ...
+
+
+def packed_rollouts(
+    packing: Packing, trajectories: Sequence[Trajectory], scores: Sequence[float]
+) -> tuple[Vector, Sequence[Play]]:
+    """Return (trajectories as one parcel, the numbers of each).
+
+    Nobody knows their loss yet; the entropy is estimated from the actions, whose log-probabilities average to it.
+    """
+    plays = []
+    for trajectory, score in zip(trajectories, scores, strict=True):
+        assert trajectory.log_probabilities is not None
+        plays.append(play_of(trajectory, score, 0.0, -float(trajectory.log_probabilities.mean(dtype=np.float64))))
+    return packing.pack(trajectories), plays
 
 
 class OneAfterAnother:
     """For engines that gain nothing from a batch: several agents take turns."""
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Any], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        rollouts = [self.rollout(parameters, environment, progress) for environment in environments]
+        rollouts = [self.rollout(published, environment, progress) for environment in environments]
         return np.sum([rollout.gradient for rollout in rollouts], axis=0), rollouts
 
-    def rollout(self, parameters: Vector, environment: Any, progress: float = 0.0) -> Rollout:
+    def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
         raise NotImplementedError

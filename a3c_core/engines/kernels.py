@@ -18,12 +18,12 @@ from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
 
 UNITS = 128
-_INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias
+INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias
 _HEADS = 3  # logit of action 0, logit of action 1, value
-_HIDDEN_END = _INPUTS * UNITS
-_POLICY_BIAS = _HIDDEN_END + 2 * UNITS
-_VALUE_BIAS = _POLICY_BIAS + 2 + UNITS
-_BLOCK = 64  # steps whose hidden errors stay in the first-level cache
+HIDDEN_END = INPUTS * UNITS
+POLICY_BIAS = HIDDEN_END + 2 * UNITS
+_VALUE_BIAS = POLICY_BIAS + 2 + UNITS
+BLOCK = 64  # steps whose hidden errors stay in the first-level cache
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
@@ -53,7 +53,7 @@ class Buffers(NamedTuple):
     actions: NDArray[np.uint8]  # [T]
     rewards: NDArray[np.float32]  # [T]
     errors: NDArray[np.float32]  # [T, 3], d loss / d heads
-    hidden_errors: NDArray[np.float32]  # [_BLOCK, 128], d loss / d hidden
+    hidden_errors: NDArray[np.float32]  # [BLOCK, 128], d loss / d hidden
     heads: NDArray[np.float32]  # [3, 128]
     biases: NDArray[np.float32]  # [3]
     heads_gradient: NDArray[np.float32]  # [3, 128]
@@ -62,14 +62,14 @@ class Buffers(NamedTuple):
 def new_buffers(steps: int) -> Buffers:
     """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
     return Buffers(
-        observations=np.zeros((steps + 1, _INPUTS), np.float32),
+        observations=np.zeros((steps + 1, INPUTS), np.float32),
         hidden=np.zeros((steps + 1, UNITS), np.float32),
         preferences=np.zeros(steps + 1, np.float32),
         values=np.zeros(steps + 1, np.float32),
         actions=np.zeros(steps, np.uint8),
         rewards=np.zeros(steps, np.float32),
         errors=np.zeros((steps, _HEADS), np.float32),
-        hidden_errors=np.zeros((_BLOCK, UNITS), np.float32),
+        hidden_errors=np.zeros((BLOCK, UNITS), np.float32),
         heads=np.zeros((_HEADS, UNITS), np.float32),
         biases=np.zeros(_HEADS, np.float32),
         heads_gradient=np.zeros((_HEADS, UNITS), np.float32),
@@ -91,10 +91,10 @@ def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
 def play(parameters, games, stream, steps_left, settings, buffers):
     """Play up to `steps_left` steps of the one game in `games` [1]; return (steps, died), the buffers being written."""
     game = games[0]
-    hidden_weights = _unpack(parameters, buffers)
+    hidden_weights = unpack(parameters, buffers)
     for t in range(steps_left):
-        _observe(game, settings.pixels, buffers.observations[t])
-        _forward(hidden_weights, buffers, t)
+        observe(game, settings.pixels, buffers.observations[t])
+        forward(hidden_weights, buffers, t)
         probability_0 = _ONE / (_ONE + np.exp(buffers.preferences[t]))
         flap = uniform(stream) >= probability_0
         passed, died = step(game, flap)
@@ -104,13 +104,14 @@ def play(parameters, games, stream, steps_left, settings, buffers):
         if died:
             buffers.values[t + 1] = _ZERO
             return t + 1, True
-    _observe(game, settings.pixels, buffers.observations[steps_left])
-    _forward(hidden_weights, buffers, steps_left)
+    observe(game, settings.pixels, buffers.observations[steps_left])
+    forward(hidden_weights, buffers, steps_left)
     return steps_left, False
 
 
 @fast
-def _observe(game, pixels, observation):
+def observe(game, pixels, observation):
+    """Write what the game shows to `observation` [9], but for the constant: in pixels, or scaled."""
     if pixels:
         write_pixels(game, observation)
     else:
@@ -120,9 +121,9 @@ def _observe(game, pixels, observation):
 @fast
 def evaluate(parameters, steps, buffers):
     """Write hidden units, preferences and values of the first `steps` observations in the buffers."""
-    hidden_weights = _unpack(parameters, buffers)
+    hidden_weights = unpack(parameters, buffers)
     for t in range(steps):
-        _forward(hidden_weights, buffers, t)
+        forward(hidden_weights, buffers, t)
 
 
 @fast
@@ -139,47 +140,47 @@ def differentiate(steps, died, settings, buffers, gradient):
         settings.stretched,
     )
     loss, entropy = _head_errors(returns, settings, buffers)
-    _backward(steps, buffers, gradient)
+    backward(steps, buffers, gradient)
     return loss, entropy
 
 
 @fast
-def _backward(steps, buffers, gradient):
+def backward(steps, buffers, gradient):
     """Carry the heads' errors back: write the gradient [P], summed over the steps."""
     errors, heads_gradient = buffers.errors, buffers.heads_gradient
     gradient[:] = _ZERO
     heads_gradient[:] = _ZERO
-    hidden_gradient = gradient[:_HIDDEN_END].reshape((_INPUTS, UNITS))
-    for start in range(0, steps, _BLOCK):
-        stop = min(steps, start + _BLOCK)
+    hidden_gradient = gradient[:HIDDEN_END].reshape((INPUTS, UNITS))
+    for start in range(0, steps, BLOCK):
+        stop = min(steps, start + BLOCK)
         _hidden_errors(buffers.heads, buffers.hidden[start:stop], errors[start:stop], buffers.hidden_errors)
-        _add_product(hidden_gradient, buffers.observations[start:stop], buffers.hidden_errors)
-        _add_product(heads_gradient, errors[start:stop], buffers.hidden[start:stop])
+        add_product(hidden_gradient, buffers.observations[start:stop], buffers.hidden_errors)
+        add_product(heads_gradient, errors[start:stop], buffers.hidden[start:stop])
     for j in range(UNITS):
-        gradient[_HIDDEN_END + 2 * j] = heads_gradient[0, j]
-        gradient[_HIDDEN_END + 2 * j + 1] = heads_gradient[1, j]
-        gradient[_POLICY_BIAS + 2 + j] = heads_gradient[2, j]
+        gradient[HIDDEN_END + 2 * j] = heads_gradient[0, j]
+        gradient[HIDDEN_END + 2 * j + 1] = heads_gradient[1, j]
+        gradient[POLICY_BIAS + 2 + j] = heads_gradient[2, j]
     for t in range(steps):
-        gradient[_POLICY_BIAS] += errors[t, 0]
-        gradient[_POLICY_BIAS + 1] += errors[t, 1]
+        gradient[POLICY_BIAS] += errors[t, 0]
+        gradient[POLICY_BIAS + 1] += errors[t, 1]
         gradient[_VALUE_BIAS] += errors[t, 2]
 
 
 @fast
-def _unpack(parameters, buffers):
+def unpack(parameters, buffers):
     """Transpose both heads into the buffers; return the hidden layer's weights and bias as [9, 128]."""
     for j in range(UNITS):
-        buffers.heads[0, j] = parameters[_HIDDEN_END + 2 * j]
-        buffers.heads[1, j] = parameters[_HIDDEN_END + 2 * j + 1]
-        buffers.heads[2, j] = parameters[_POLICY_BIAS + 2 + j]
-    buffers.biases[0] = parameters[_POLICY_BIAS]
-    buffers.biases[1] = parameters[_POLICY_BIAS + 1]
+        buffers.heads[0, j] = parameters[HIDDEN_END + 2 * j]
+        buffers.heads[1, j] = parameters[HIDDEN_END + 2 * j + 1]
+        buffers.heads[2, j] = parameters[POLICY_BIAS + 2 + j]
+    buffers.biases[0] = parameters[POLICY_BIAS]
+    buffers.biases[1] = parameters[POLICY_BIAS + 1]
     buffers.biases[2] = parameters[_VALUE_BIAS]
-    return parameters[:_HIDDEN_END].reshape((_INPUTS, UNITS))
+    return parameters[:HIDDEN_END].reshape((INPUTS, UNITS))
 
 
 @fast
-def _forward(w, buffers, t):
+def forward(w, buffers, t):
     """Write hidden units, preference and value of observation `t`. The inputs are unrolled so that LLVM vectorises."""
     observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
@@ -242,7 +243,7 @@ def _hidden_errors(heads, hidden, errors, out):
 
 
 @fast
-def _add_product(out, left, right):
+def add_product(out, left, right):
     """out [R, 128] += left [n, R] transposed times right [n, 128]; eight rows at a time to spare loads and stores."""
     rows = left.shape[0]
     t = 0

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.algorithms.base import Algorithm, Trajectory, has_target
 from a3c_core.engines.base import OneAfterAnother, Rollout, rollout_of
 from a3c_core.engines.stepwise import play_steps
 from a3c_core.games.base import Environment, Game
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
 
 
 class ReportEngine(OneAfterAnother):
@@ -32,13 +33,15 @@ class ReportEngine(OneAfterAnother):
 
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
-        return None
+        if algorithm.hands_over != "gradient":
+            return "its workers hand over gradients only"
+        return "it knows no target networks" if has_target(algorithm) else None
 
     def new_environment(self) -> Environment:
         environment: Environment = self._game.new_environment()
         return environment
 
-    def rollout(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Rollout:
+    def rollout(self, parameters: Vector, environment: Environment, progress: Progress = START) -> Rollout:
         began = time.perf_counter()
         with self._tf.GradientTape() as tape:
             trajectory = self.play(parameters, environment, progress)
@@ -48,7 +51,7 @@ class ReportEngine(OneAfterAnother):
         self.play_share = (played - began) / (time.perf_counter() - began)
         return rollout_of(trajectory, environment.score, gradient, float(loss), float(entropy))
 
-    def play(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Trajectory:
+    def play(self, parameters: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
         self._load(parameters)
         return play_steps(self._forward, self._algorithm, environment, progress)
 

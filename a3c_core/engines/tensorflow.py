@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.algorithms.actor_critic import log_chosen
 from a3c_core.algorithms.base import Algorithm, Trajectory
-from a3c_core.engines.base import Play, Rollout, play_of, rollout_of
-from a3c_core.engines.stepwise import play_steps, play_together
+from a3c_core.algorithms.trajectories import Batch, Column, TrajectoryAlgorithm
+from a3c_core.engines.base import Play, Rollout, packed_rollouts, play_of, rollout_of
+from a3c_core.engines.stepwise import judged, play_steps, play_together
 from a3c_core.games.base import Environment, Game
+from a3c_core.learners.parcels import Packing
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Forward, Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
 
 
 class TensorFlowEngine:
@@ -21,6 +25,7 @@ class TensorFlowEngine:
 
     def __init__(self, game: Game, model: Model, algorithm: Algorithm):
         self.model = model
+        self._size = model.spec.size
         self._game, self._algorithm = game, algorithm
         self.sample_times, self.play_share = False, 0.5
         self._tf = tf = import_tensorflow()
@@ -28,7 +33,9 @@ class TensorFlowEngine:
         self._variables = self._network.trainable_variables
         flat = tf.TensorSpec([None], tf.float32)
         observations = tf.TensorSpec([None, *game.spaces.observation_shape], self._network.inputs[0].dtype)
-        actions, targets = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
+        self._packing = Packing(game.spaces) if isinstance(algorithm, TrajectoryAlgorithm) else None
+        columns: list[int] = [algorithm.target_columns] if isinstance(algorithm, TrajectoryAlgorithm) else []
+        actions, targets = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, *columns], tf.float32)
         self._load = tf.function(self._load_graph, [flat], autograph=False)
         self._act = tf.function(self._act_graph, [observations], autograph=False)
         self._gradient = tf.function(self._gradient_graph, [observations, actions, targets], autograph=False)
@@ -41,20 +48,25 @@ class TensorFlowEngine:
         environment: Environment = self._game.new_environment()
         return environment
 
-    def rollout(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Rollout:
+    def rollout(self, published: Vector, environment: Environment, progress: Progress = START) -> Rollout:
+        if self._packing is not None:
+            parcel, (play,) = self.rollout_together(published, [environment], progress)
+            return Rollout(**vars(play), gradient=parcel)
         began = time.perf_counter()
-        trajectory = self.play(parameters, environment, progress)
+        trajectory = self.play(published, environment, progress)
         played = time.perf_counter()
-        rollout = rollout_of(trajectory, environment.score, *self.gradient(parameters, trajectory))
+        rollout = rollout_of(trajectory, environment.score, *self.gradient(published[: self._size], trajectory))
         self.play_share = (played - began) / (time.perf_counter() - began)
         return rollout
 
     def rollout_together(
-        self, parameters: Vector, environments: Sequence[Environment], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Environment], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
         """Act for all agents in one call a step, and differentiate all that they played in one call."""
+        if self._packing is not None:
+            return self._handed_over(self._packing, published, environments, progress)
         began = time.perf_counter()
-        trajectories = self.play_together(parameters, environments, progress)
+        trajectories = self.play_together(published, environments, progress)
         played = time.perf_counter()
         gradient, losses, entropies = self._gradient(
             np.concatenate([trajectory.observations for trajectory in trajectories]),
@@ -70,15 +82,40 @@ class TensorFlowEngine:
         self.play_share = (played - began) / (time.perf_counter() - began)
         return gradient.numpy(), plays
 
-    def play(self, parameters: Vector, environment: Environment, progress: float = 0.0) -> Trajectory:
-        return play_steps(self.forward(parameters), self._algorithm, environment, progress)
+    def _handed_over(
+        self, packing: Packing, published: Vector, environments: Sequence[Environment], progress: Progress
+    ) -> tuple[Vector, Sequence[Play]]:
+        """Act for all agents, and pack what they played."""
+        self.play_share = 1.0
+        if len(environments) == 1:
+            trajectories = [self.play(published, environments[0], progress)]
+        else:
+            trajectories = self.play_together(published, environments, progress)
+        return packed_rollouts(packing, trajectories, [environment.score for environment in environments])
+
+    def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
+        self._load(parameters)
+        policy_logits, values = self._forward(batch.observations)
+        return log_chosen(policy_logits, batch.actions), values[:, 0]
+
+    def batch_gradient(
+        self, parameters: Vector, batch: Batch, targets: NDArray[np.float32], rows: NDArray[Any]
+    ) -> tuple[Vector, Column]:
+        self._load(parameters)
+        gradient, *_, log_probabilities = self._gradient(batch.observations[rows], batch.actions[rows], targets[rows])
+        return gradient.numpy(), log_probabilities.numpy()
+
+    def play(self, published: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
+        forward = self.forward(published[: self._size])
+        (trajectory,) = self._judged([play_steps(forward, self._algorithm, environment, progress)], published)
+        return trajectory
 
     def play_together(
-        self, parameters: Vector, environments: Sequence[Environment], progress: float = 0.0
+        self, published: Vector, environments: Sequence[Environment], progress: Progress = START
     ) -> list[Trajectory]:
         """Let several agents play side by side, with one call for all of them a step."""
-        self._load(parameters)
-        return play_together(self._forward, self._algorithm, environments, progress)
+        self._load(published[: self._size])
+        return self._judged(play_together(self._forward, self._algorithm, environments, progress), published)
 
     def forward(self, parameters: Vector) -> Forward:
         """Return the network as a function of one observation, good until the engine is given other parameters."""
@@ -90,6 +127,18 @@ class TensorFlowEngine:
             trajectory.observations, trajectory.actions.astype(np.int32), self._algorithm.targets(trajectory)
         )
         return gradient.numpy(), float(losses.numpy().sum()), float(entropies.numpy().mean())
+
+    def _judged(self, trajectories: list[Trajectory], published: Vector) -> list[Trajectory]:
+        """Return the trajectories with values by the target network, if one is published beside the parameters."""
+        if published.size == self._size:
+            return trajectories
+        self._load(published[self._size :])
+        seen = [_seen(trajectory) for trajectory in trajectories]
+        ends = np.cumsum([len(observations) for observations in seen])[:-1]
+        heads = [np.split(head, ends) for head in self._forward(np.concatenate(seen))]
+        self._load(published[: self._size])  # what will be differentiated
+        each = zip(trajectories, zip(*heads, strict=True), strict=True)
+        return [judged(trajectory, outputs, self._algorithm) for trajectory, outputs in each]
 
     def _keras_forward(self, parameters: Vector) -> Forward:
         self._load(parameters)
@@ -106,10 +155,18 @@ class TensorFlowEngine:
     def _act_graph(self, observations: Any) -> list[Any]:
         return self._tf.nest.flatten(self._network(observations))  # of one head, Keras gives no list
 
-    def _gradient_graph(self, observations: Any, actions: Any, targets: Any) -> tuple[Any, Any, Any]:
+    def _gradient_graph(self, observations: Any, actions: Any, targets: Any) -> tuple[Any, ...]:
+        """Return the gradient, and what the algorithm's losses give: these themselves, entropies and so on [T]."""
         tf = self._tf
         with tf.GradientTape() as tape:
-            losses, entropies = self._algorithm.losses(tuple(self._act_graph(observations)), actions, targets)
+            losses, *others = self._algorithm.losses(tuple(self._act_graph(observations)), actions, targets)
             loss = tf.reduce_sum(losses)
         gradients = tape.gradient(loss, self._variables)
-        return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0), losses, entropies
+        return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0), losses, *others
+
+
+def _seen(trajectory: Trajectory) -> NDArray[Any]:
+    """Return all observations of a trajectory [T + 1, ...], or [T, ...] if it ended the game."""
+    if trajectory.next_observation is None:
+        return trajectory.observations
+    return np.concatenate([trajectory.observations, trajectory.next_observation[None]])

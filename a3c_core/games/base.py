@@ -60,6 +60,7 @@ class Environment(Protocol):
     stream: NDArray[np.uint64]  # [4]
     observation: NDArray[Any]
     score: float  # in this episode so far
+    chosen: int  # the action that was already chosen for the next step, or -1
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
         """Start the episode whose randomness belongs to (seed, worker, episode) alone."""

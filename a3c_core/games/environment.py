@@ -39,6 +39,7 @@ class GymEnvironment:
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.observation: NDArray[Any] = np.empty(0)
         self.score: float = 0
+        self.chosen = -1
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
         words, actions = stream_words(seed, worker, episode)
@@ -47,7 +48,7 @@ class GymEnvironment:
         elif not self.stream.any():  # its first episode
             self.stream[:] = shared_actions(seed)
         self.observation = self._game.reset(self.env, words)
-        self.score = 0
+        self.score, self.chosen = 0, -1
 
     def step(self, action: int) -> tuple[float, bool, bool]:
         """Play `action`; return (reward, terminated, truncated)."""

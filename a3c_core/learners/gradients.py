@@ -1,9 +1,13 @@
 """The learner of gradients: each parcel is a gradient, and becomes one update by the optimizer."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from a3c_core.config import RunConfig
+from a3c_core.learners.base import Effort
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import parts_of
+from a3c_core.progress import START, Progress
 
 
 class GradientLearner:
@@ -26,15 +30,35 @@ class GradientLearner:
     def publication(self) -> Vector:
         return self.parameters
 
-    def receive(self, parcel: Vector, progress: float, rate: float = 1.0) -> UpdateResult:
+    def effort(self, parcel: Vector | None) -> Effort:
+        return Effort()
+
+    def effort_at(self, env_steps: float) -> tuple[int, Effort]:
+        return 1, Effort()
+
+    def receive(self, parcel: Vector, progress: Progress = START, rate: float = 1.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""
-        return self.optimizer.apply(self.parameters, parcel, progress, rate)
+        result = self.optimizer.apply(self.parameters, parcel, progress.share, rate)
+        self.follow(progress)
+        return result
 
+    def learn_rest(self, progress: Progress) -> UpdateResult:
+        raise AssertionError("a gradient is never kept for later")
 
-def new_learner(config: RunConfig) -> GradientLearner:
-    """Return a learner with the run's initial parameters."""
-    parameters = parts_of(config).model.initial_parameters(config.seed)
-    return GradientLearner(parameters, new_optimizer(config, parameters.size))
+    def forget_batch(self) -> None:
+        """Nothing is ever kept for later."""
+
+    def follow(self, progress: Progress) -> bool:
+        return False
+
+    def statistics(self, progress: Progress) -> Mapping[str, float]:
+        return {}
+
+    def save(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        return {}, {}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
+        """There is nothing beside the parameters and the optimizer's averages."""
 
 
 def new_optimizer(config: RunConfig, size: int) -> Optimizer:

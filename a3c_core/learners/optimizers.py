@@ -27,11 +27,12 @@ _NEGLIGIBLE = np.float32(1e-30)
 
 
 class UpdateResult(NamedTuple):
-    """What became of one gradient."""
+    """What became of one gradient, or of a batch."""
 
     applied: bool  # False: it was not finite, and the parameters are untouched
-    gradient_norm: float  # before clipping
+    gradient_norm: float  # before clipping; of a batch the mean over its updates
     learning_rate: float
+    settles: Literal["parcel", "batch", "nothing"] = "parcel"  # the parcel that came; all that wait; it waits itself
 
 
 class Optimizer:
@@ -55,12 +56,16 @@ class Optimizer:
         self.anneal = anneal
         self.clip_norm = math.inf if clip_norm is None else clip_norm
 
+    def rate_at(self, progress: float) -> float:
+        """Return the learning rate when the share `progress` of the run is done."""
+        return rate_at(self.initial_rate, self.anneal, progress)
+
     def apply(self, parameters: Vector, gradient: Vector, progress: float = 0.0, rate: float = 1.0) -> UpdateResult:
         """Update `parameters` [P] in place with `gradient` [P], unless it holds a NaN or an infinity.
 
         `progress`: share of the run that is done, which an annealed rate goes by; `rate`: what that is multiplied by.
         """
-        learning_rate = rate_at(self.initial_rate, self.anneal, progress) * rate
+        learning_rate = self.rate_at(progress) * rate
         norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
         applied = math.isfinite(norm)
         self.updates += applied

@@ -76,7 +76,7 @@ class SharedChannel:
         return 0 if slot["stop"] else int(slot["granted"]) - next_episode
 
     def pull(self) -> tuple[int, Vector]:
-        """Return (version, parameters [P]) to play with; they stay valid until the next pull."""
+        """Return (version, what was published with it) to play with; it stays valid until the next pull."""
         if self._until_permitted:
             self._wait(PERMITTED, lambda: self._slot["permits"] > self._sent)
         began = time.monotonic()
@@ -101,7 +101,8 @@ class SharedChannel:
         return self._arrays.read_latest(self._parameters)
 
     def _member_over(self, message: Message, work: Work) -> None:
-        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE] = work.gradient
+        gradient = work.gradient
+        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE, : gradient.size] = gradient
         self._put(message, work.episodes)
 
     def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:
@@ -181,7 +182,8 @@ class HogwildChannel(SharedChannel):
     def __init__(self, config: RunConfig, *channel: Any):
         super().__init__(config, *channel)
         self._until_applied = self._until_accepted = False
-        self._optimizer = new_optimizer(config, self._parameters.size)
+        self._size = self._arrays.averages.shape[1]
+        self._optimizer = new_optimizer(config, self._size)
         self._optimizer.slots = self._arrays.averages
 
     def _take_parameters(self) -> int:
@@ -191,8 +193,8 @@ class HogwildChannel(SharedChannel):
     def _member_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
-        progress = float(self._arrays.inbox["progress"][0])
-        result = self._optimizer.apply(self._arrays.parameters[0], work.gradient, progress)
+        parameters, share = self._arrays.parameters[0, : self._size], self._arrays.progress().share
+        result = self._optimizer.apply(parameters, work.gradient, share)
         self._slot["updates"] += result.applied
         self._slot["apply_s"] += time.monotonic() - began_s
         message = message._replace(rejected=int(not result.applied), gradient_norm=result.gradient_norm)

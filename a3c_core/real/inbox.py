@@ -137,15 +137,15 @@ class Inbox:
             self.wake(slot, SERVED)
 
     def publish(self, master: Learner) -> None:
-        """Make the master's parameters the latest, or put them into all mailboxes that are empty."""
+        """Make what the master publishes the latest, or put it into all mailboxes that are empty."""
         if self._transport != "queue":
-            self._arrays.publish(master.version, master.parameters)
+            self._arrays.publish(master.version, master.publication)
             return
         for slot in (self._mail_sent == self._mail_taken).nonzero()[0].tolist():
             self.post(slot, master)
 
     def post(self, slot: int, master: Learner) -> None:
-        """Put the master's parameters into the mailbox of `slot`, if it has one."""
+        """Put what the master publishes into the mailbox of `slot`, if it has one."""
         if self._transport == "queue" and slot in self._pool.members:
-            self._arrays.put_mail(slot, master.version, master.parameters)
+            self._arrays.put_mail(slot, master.version, master.publication)
             self.wake(slot, MAILED)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from a3c_core.config import RunConfig
 from a3c_core.machine.tf import limit_gpus
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress
 from a3c_core.real.pool import Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, Message, SharedArrays
@@ -50,14 +51,14 @@ class RayWorker:
         """Say that this worker is up."""
         return Reply(self._worker.next_episode, self._worker.in_episode)
 
-    def work(self, parameters: Vector, granted: int, now_s: float, progress: float) -> Reply:
+    def work(self, published: Vector, granted: int, now_s: float, progress: Progress) -> Reply:
         """Play on; `granted`: number of episodes below which all may begin, `now_s`: on the master's clock."""
         from a3c_core.real.worker_main import await_game
 
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s
-        parameters = parameters.copy()  # compiled code takes an array that can't be written for another type
-        done = self._worker.work(parameters, granted - self._worker.next_episode, now_s, progress)
+        published = published.copy()  # compiled code takes an array that can't be written for another type
+        done = self._worker.work(published, granted - self._worker.next_episode, now_s, progress)
         worked_s = time.monotonic() - began_s
         await_game(done.env_steps * self._config.environment.wait_s)
         self._rested_since_s = time.monotonic()
@@ -137,9 +138,9 @@ class RayPool:
             row["waiting"] = PERMITTED
         else:
             granted = member.next_episode if row["stop"] else int(row["granted"])
-            version, parameters = self._latest()
-            progress = float(self._arrays.inbox["progress"][0])
-            self._expect(member, member.actor.work.remote(parameters, granted, time.monotonic(), progress), version)
+            version, published = self._latest()
+            call = member.actor.work.remote(published, granted, time.monotonic(), self._arrays.progress())
+            self._expect(member, call, version)
 
     def lost(self) -> Iterator[Loss]:
         for slot, member in list(self.members.items()):
@@ -170,7 +171,7 @@ class RayPool:
         self._connection.close()
 
     def _latest(self) -> tuple[int, Any]:
-        """Return the version that was published last, and a reference to its parameters in the object store."""
+        """Return the version that was published last, and a reference to what was, in the object store."""
         place = int(self._arrays.current[0])
         version = int(self._arrays.versions[place])
         if version != self._version:
@@ -210,7 +211,7 @@ class RayPool:
 
     def _put(self, slot: int, work: Work, version: int, arrived_s: float) -> None:
         place = slot, int(self._slots["sent"][slot]) % RING_SIZE
-        self._arrays.gradients[place] = work.gradient
+        self._arrays.gradients[(*place, slice(work.gradient.size))] = work.gradient
         generation = int(self._slots["generation"][slot])
         self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes), generation)
         for number, episode in enumerate(work.episodes):

@@ -1,7 +1,7 @@
 """The `processes`, `threads` and `ray` runtimes: a master and its workers on the real clock.
 
-The process that runs this is the master. It takes messages from the workers' slots into one FIFO queue, applies one
-gradient at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
+The process that runs this is the master. It takes messages from the workers' slots into one FIFO queue, learns from one
+parcel at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
 """
 
 import functools
@@ -14,16 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog
-from a3c_core.learners.gradients import GradientLearner, new_optimizer
+from a3c_core.learners.base import Learner, settled_by
+from a3c_core.learners.gradients import new_optimizer
 from a3c_core.models.parameters import Vector
-from a3c_core.real.arrivals import Arrival, Dealt, players, waiting_slots, write_up
+from a3c_core.real import memory
+from a3c_core.real.arrivals import Arrival, players, waiting_slots
 from a3c_core.real.inbox import Inbox
+from a3c_core.real.outcomes import Dealt, Outcomes
 from a3c_core.real.permits import Permits
-from a3c_core.real.pool import LocalPool, Pool
+from a3c_core.real.pool import Pool
+from a3c_core.real.pools import new_pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
-from a3c_core.real.shared_memory import Layout, Message, SharedBlock
+from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
@@ -34,7 +39,6 @@ from a3c_core.worker import Episode
 
 _LOOK_S = 0.1  # between two looks at the pool
 _WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
-_ENVELOPE = 512  # bytes of a pickled model beside its numbers
 
 
 class RealRuntime:
@@ -46,31 +50,27 @@ class RealRuntime:
         self,
         config: RunConfig,
         profile: CostProfile,
-        master: GradientLearner,
+        master: Learner,
         on_episode: Callable[[EpisodeRecord], None],
         run: str = "run",
         on_update: Callable[[UpdateRow], None] | None = None,
     ):
         self.config, self.profile, self.master = config, profile, master
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
+        statistics = statistics_of(config.algorithm)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
-        slots = config.span.end
-        self.recorded: list[int] = [0] * slots  # numbers of episodes below which all are recorded or given up, by slot
+        self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
         self._topology = TOPOLOGIES.get(config.topology)
         self._remedies = Remedies(config.gradients, master)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
-        averages = master.optimizer.slots.shape[0] if self._hogwild else 0
-        size = master.parameters.size
-        mail_bytes = 4 * size + _ENVELOPE if config.gradients.transport == "queue" else 0
-        layout = Layout(slots, size, config.agents_per_worker, averages, mail_bytes, self._remedies.parcel_size - size)
-        self.block = SharedBlock(layout)
+        self.block = memory.new_block(config, master)
         self._arrays = self.block.arrays
         self._slots = self._arrays.slots
         self._queue = ParcelQueue(self._remedies.parcel_size)
-        self._dealt: list[Dealt] = []
-        self._ended = 0  # episodes that end with those
+        self._joined: list[Arrival] = []  # whose batch the learner still collects
+        self._outcomes = Outcomes(config, self.log, master)
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
         by_profile = config.schedule.clock == "profile"
@@ -85,12 +85,12 @@ class RealRuntime:
 
     @property
     def waiting(self) -> int:
-        """Gradients that wait for the master."""
+        """Parcels that wait for the master."""
         return len(self._queue)
 
     def start(self, is_asked_to_stop: Callable[[], bool] = lambda: False) -> None:
         """Publish the parameters and spawn the first workers; the clock starts when all of them are up."""
-        self.open(self._new_pool())
+        self.open(new_pool(self.config, self.block))
         workers = self.config.span.start
         self.roster.change(workers)
         while self.roster.up < workers and not is_asked_to_stop():
@@ -110,21 +110,21 @@ class RealRuntime:
         warm_up = new_optimizer(self.config, self.master.parameters.size)
         warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
         if self._hogwild:
-            self._arrays.averages[:] = self.master.optimizer.slots
-            self._arrays.parameters[0] = self.master.parameters
-            self._slots["updates"][0] = self.master.version
+            memory.share(self.master, self._arrays)
         else:
             self.inbox.publish(self.master)
 
     def step(self) -> bool:
         """Do what there is to do, or wait for it; return whether the run goes on."""
-        if self.log.episodes + len(self._dealt) >= self.config.episodes or self.overloaded:
+        if self.log.episodes + len(self._outcomes) >= self.config.episodes or self.overloaded:
             self.settle()
             if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
+        if self._joined and self._nobody_plays():
+            self._learn([])
         self._collect()
         if taken := self._may_take():
-            self._serve(taken)
+            self._learn(self._queue.popleft_many(taken))
         if time.monotonic() - self._looked_s > _LOOK_S:
             self._looked_s = time.monotonic()
             self._replace_lost()
@@ -140,7 +140,10 @@ class RealRuntime:
         """Dismiss the pool, take the last parameters, and return where the workers' time went, in seconds."""
         if self._opened:
             self.pool.close()
-        while len(self._queue):  # of an overloaded or interrupted run
+        joined, self._joined = self._joined, []  # of an overloaded or interrupted run, as what still waits
+        for arrival in joined:
+            self._note(arrival, "dropped")
+        while len(self._queue):
             arrival, _ = self._queue.popleft()
             self._note(arrival, "dropped")
         self.settle()
@@ -150,14 +153,13 @@ class RealRuntime:
 
     def settle(self) -> None:
         """Write up what was dealt with, and bring the master up to date where workers update the parameters."""
-        dealt, self._dealt, self._ended = self._dealt, [], 0
-        for one in dealt:
-            self._write_up(one)
-        self._arrays.inbox["progress"] = self.log.episodes / self.config.episodes
+        for slot, episodes in self._outcomes.write_up(self.elapsed_s - self._started_s, self._episode_s):
+            if episodes:
+                self._count(slot, episodes)
+        progress = self._outcomes.progress()
+        self._arrays.inbox["progress"], self._arrays.inbox["env_steps"] = progress.share, progress.env_steps
         if self._hogwild:
-            self.master.parameters[:] = self._arrays.parameters[0]
-            self.master.optimizer.slots[:] = self._arrays.averages
-            self.master.optimizer.updates = int(self._slots["updates"].sum())
+            memory.follow(self.master, self._arrays, progress)
 
     def save(self) -> Saved:
         """Return what the run needs in order to go on; what is under way will be played again."""
@@ -169,8 +171,10 @@ class RealRuntime:
         self.elapsed_s, self.recorded = numbers["elapsed_s"], numbers["recorded"]
         self.log.restore(numbers["log"])
         self._remedies.restore(numbers.get("remedies", {}))
+        self.master.forget_batch()  # its trajectories' episodes are not recorded, and will be played again
         totals = self.log.totals
         totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
+        self._outcomes.env_steps = totals.env_steps
 
     # Gradients
 
@@ -218,32 +222,38 @@ class RealRuntime:
             self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
 
     def _may_take(self) -> int:
-        """Return of how many gradients the topology makes an update now."""
+        """Return of how many parcels the topology makes an update now."""
         waiting = len(self._queue)
         if not waiting:
             return 0
         playing = players(self._topology, self._queue, self.roster)
         return self._topology.take(self.config.exchange, waiting, playing)
 
-    def _serve(self, taken: int) -> None:
-        """Make an update of the oldest gradients, and publish what comes of it."""
-        taken_s, version = self.clock_s, self.master.version
-        served = self._queue.popleft_many(taken)
-        pulled = [(arrival.message.version_pulled, vector) for arrival, vector in served]
-        progress = (self.log.episodes + self._ended) / self.config.episodes
-        result = self._remedies.apply(functools.partial(self._topology.combine, self.config.exchange), pulled, progress)
-        if result is not None:
+    def _nobody_plays(self) -> bool:
+        """Return whether nobody will add to the batch: all have left, or wait for what becomes of their parcel."""
+        waiting = waiting_slots(self._joined, self.roster) if self._waits_for_apply else set()
+        return not (self.roster.at_work() - waiting) and not len(self._queue) and not self.inbox.pending().size
+
+    def _learn(self, taken: list[tuple[Arrival, Vector]]) -> None:
+        """Let the learner have what was taken, or make do with what it has kept; publish what comes of it."""
+        version, taken_s = self.master.version, self.clock_s
+        pulled = [(arrival.message.version_pulled, vector) for arrival, vector in taken]
+        combine = functools.partial(self._topology.combine, self.config.exchange)
+        result = self._remedies.apply(combine, pulled, self._outcomes.progress())
+        arrivals = [arrival._replace(taken_s=taken_s) for arrival, _ in taken]
+        settled, self._joined = settled_by(result, self._joined, arrivals)
+        if result is not None and settled:
             self.inbox.publish(self.master)
-        for arrival, _ in served:
+        for arrival in settled:
             self._mark_served(arrival)
         self._busy_s += self.inbox.count_busy()
-        for arrival, _ in served:
+        for arrival in settled:
             staleness = version - arrival.message.version_pulled
             if result is None or self._remedies.is_too_old(staleness):
                 self._note(arrival, "dropped")
             else:
                 status: Status = "applied" if result.applied else "rejected"
-                self._note(arrival, status, self.master.version, staleness, result.gradient_norm, taken_s)
+                self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
 
     def _mark_served(self, arrival: Arrival) -> None:
         if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
@@ -258,39 +268,24 @@ class RealRuntime:
         version: int | None = None,
         staleness: int = 0,
         gradient_norm: float = math.nan,
-        taken_s: float = math.nan,
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
-        clock_s, alive = self.clock_s, self.roster.alive
-        self._dealt.append(
-            Dealt(arrival, status, clock_s, self._busy_s, alive, version, staleness, gradient_norm, taken_s)
-        )
-        self._ended += len(arrival.episodes)
-        if len(self._dealt) >= _WRITE_UP:
+        dealt = Dealt(arrival, status, self.clock_s, self._busy_s, self.roster.alive, version, staleness, gradient_norm)
+        self._outcomes.note(dealt)
+        if len(self._outcomes) >= _WRITE_UP:
             self.settle()
 
-    def _write_up(self, dealt: Dealt) -> None:
-        slot = dealt.arrival.slot
-        episodes = write_up(dealt, self.log, self.elapsed_s - self._started_s, self._episode_s)
-        if episodes:
-            self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
-            alive = self.roster.alive
-            if (target := self.log.target_workers(alive, len(self._queue))) != alive:
-                self.roster.change(target)
-
-    # Pool
-
-    def _new_pool(self) -> Pool:
-        if self.config.runtime != "ray":
-            return LocalPool(self.config, self.block)
-        from a3c_core.real.ray_pool import RayPool  # an optional extra
-
-        return RayPool(self.config, self._arrays)
+    def _count(self, slot: int, episodes: tuple[Episode, ...]) -> None:
+        """Remember which episodes are recorded, then let the schedule have its way."""
+        self.recorded[slot] = max(self.recorded[slot], *(episode.number + 1 for episode in episodes))
+        alive = self.roster.alive
+        if (target := self.log.target_workers(alive, len(self._queue))) != alive:
+            self.roster.change(target)
 
     def _replace_lost(self) -> None:
-        waiting = waiting_slots(self._queue, self.roster) if self._waits_for_apply else set()
-        for loss in self.roster.lost(waiting):
+        served_later = [*self._queue.items(), *self._joined] if self._waits_for_apply else []
+        for loss in self.roster.lost(waiting_slots(served_later, self.roster)):
             while self.inbox.holds(loss.slot):  # what it had handed over is not lost
                 self._accept(loss.slot)
             if not self.roster.replace(loss):

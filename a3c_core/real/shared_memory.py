@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress
 from a3c_core.real.fork_server import Inherited
 from a3c_core.worker import Episode
 
@@ -66,6 +67,7 @@ INBOX = np.dtype(  # the master's own place
         ("room", "i8"),  # gradients that the queue still takes, by the master's last look
         ("asleep", "i8"),  # wants to be woken; whoever rings may clear it
         ("progress", "f8"),  # share of the run's episodes that are recorded
+        ("env_steps", "i8"),  # that these, and what else was recorded, took
     ]
 )
 
@@ -97,7 +99,8 @@ class Layout(NamedTuple):
     agents: int
     averages: int  # of the optimizer, by parameter, without a master
     mail_bytes: int  # of a mailbox; 0 where there are none
-    carried: int = 0  # numbers that travel with each gradient
+    beside: int = 0  # numbers that are published beside the parameters
+    parcel: int | None = None  # numbers that a worker hands over at once, at most; None: as many as parameters
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
         size = self.parameters
@@ -105,12 +108,12 @@ class Layout(NamedTuple):
             ((2,), np.int64),
             ((1,), np.int64),
             ((1,), INBOX),
-            ((2, size), np.float32),
+            ((2, size + self.beside), np.float32),
             ((self.averages, size), np.float32),
             ((self.slots,), SLOT),
             ((self.slots, RING_SIZE), MESSAGE),
             ((self.slots, RING_SIZE, self.agents), EPISODE),
-            ((self.slots, RING_SIZE, size + self.carried), np.float32),
+            ((self.slots, RING_SIZE, size if self.parcel is None else self.parcel), np.float32),
             ((self.slots, self.mail_bytes), np.uint8),
         ]
 
@@ -138,24 +141,28 @@ class SharedArrays(NamedTuple):
     versions: NDArray[np.int64]  # [2], of the two parameter buffers; -1 while one is being written
     current: NDArray[np.int64]  # [1], the buffer to read
     inbox: NDArray[np.void]  # INBOX [1]
-    parameters: NDArray[np.float32]  # [2, P]
+    parameters: NDArray[np.float32]  # [2, P and what is published beside them]
     averages: NDArray[np.float32]  # [A, P], the optimizer's moving averages, without a master
     slots: NDArray[np.void]  # SLOT [L]
     messages: NDArray[np.void]  # MESSAGE [L, RING_SIZE]
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
-    gradients: NDArray[np.float32]  # [L, RING_SIZE, P], or longer, where something travels with them
+    gradients: NDArray[np.float32]  # [L, RING_SIZE, parcel], which may be shorter than its place
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
 
-    def publish(self, version: int, parameters: Vector) -> None:
-        """Make `parameters` [P] the latest; only the master calls this."""
+    def progress(self) -> Progress:
+        """Return how far the run has come, by the master's last word."""
+        return Progress(float(self.inbox["progress"][0]), int(self.inbox["env_steps"][0]))
+
+    def publish(self, version: int, published: Vector) -> None:
+        """Make `published` the latest; only the master calls this."""
         target = 1 - int(self.current[0])
         self.versions[target] = -1
-        self.parameters[target] = parameters
+        self.parameters[target] = published
         self.versions[target] = version
         self.current[0] = target
 
     def read_latest(self, out: Vector) -> int:
-        """Copy the latest parameters to `out` [P] and return their version; never a mixture of two."""
+        """Copy what was published last to `out` and return its version; never a mixture of two."""
         while True:
             buffer = int(self.current[0])
             version = int(self.versions[buffer])
@@ -163,15 +170,15 @@ class SharedArrays(NamedTuple):
             if version >= 0 and self.versions[buffer] == version:
                 return version
 
-    def put_mail(self, slot: int, version: int, parameters: Vector) -> None:
+    def put_mail(self, slot: int, version: int, published: Vector) -> None:
         """Put a model into a mailbox, which must be empty; only the master calls this."""
-        letter = pickle.dumps((version, parameters), protocol=5)
+        letter = pickle.dumps((version, published), protocol=5)
         self.mail[slot, : len(letter)] = np.frombuffer(letter, np.uint8)
         self.slots["mail_size"][slot] = len(letter)
         self.slots["mail_sent"][slot] += 1  # last: only now is the slot the worker's
 
     def take_mail(self, slot: int) -> tuple[int, Vector]:
-        """Return the (version, parameters [P]) in a mailbox, which must be full."""
+        """Return (version, what was published with it) from a mailbox, which must be full."""
         return pickle.loads(self.mail[slot, : self.slots["mail_size"][slot]].tobytes())
 
 

@@ -71,14 +71,14 @@ def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: Share
     channel = _channel(config, slot, arrays, ends)
     channel.come_up()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
-    began_cpu_s, progress = cpu_clock(), arrays.inbox["progress"]
+    began_cpu_s = cpu_clock()
     try:
         while True:
             may_begin = channel.may_begin(worker.next_episode, worker.in_episode)
             started_s = time.monotonic()
-            version, parameters = channel.pull()
+            version, published = channel.pull()
             began_s = time.monotonic()
-            work = worker.work(parameters, may_begin, started_s, float(progress[0]))
+            work = worker.work(published, may_begin, started_s, arrays.progress())
             worked_s = time.monotonic() - began_s
             await_game(work.env_steps * config.environment.wait_s)
             _book(arrays.slots[slot], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)

@@ -1,7 +1,7 @@
 """One record per episode and one per update, and the columnar files they go to, part by part while a run goes on."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -61,7 +61,7 @@ class UpdateRecord(NamedTuple):
     status: Status
 
 
-UpdateRow = tuple[int, int, int, int, int, int, float, float, float, float, Status]  # the fields of an UpdateRecord
+UpdateRow = tuple[Any, ...]  # the fields of an UpdateRecord, then the algorithm's own numbers
 _TYPES: dict[str, pa.DataType] = {
     "run": pa.dictionary(pa.int32(), pa.string()),
     "status": pa.dictionary(pa.int32(), pa.string()),
@@ -96,6 +96,12 @@ EPISODE_TABLE = RecordTable(EPISODES, PARTS, "episode", 4096, SCHEMA)
 UPDATE_TABLE = RecordTable(
     UPDATES, UPDATE_PARTS, "update", 16_384, pa.schema([(name, _UPDATE_TYPES[name]) for name in UpdateRecord._fields])
 )
+
+
+def update_table_with(statistics: Iterable[str]) -> RecordTable:
+    """Return the table of updates with a column more for each number that the algorithm names."""
+    added = [pa.field(name, pa.float32()) for name in statistics]
+    return UPDATE_TABLE._replace(schema=pa.schema([*UPDATE_TABLE.schema, *added]))
 
 
 class RecordsLost(Exception):
@@ -278,5 +284,7 @@ def _groups(path: Path, table: RecordTable) -> Iterator[pa.Table]:
 
 
 def _schema_in(found: pa.Schema, table: RecordTable) -> pa.Schema:
-    """Return the schema to read a file by: some games' scores are not whole."""
-    return schema_of(found.field("score").type) if table is EPISODE_TABLE else table.schema
+    """Return the schema to read a file by: some games' scores are not whole, some algorithms add numbers to updates."""
+    if table is EPISODE_TABLE:
+        return schema_of(found.field("score").type)
+    return pa.schema([*table.schema, *(field for field in found if field.name not in table.schema.names)])

@@ -9,7 +9,9 @@ import numpy as np
 
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.learners.gradients import GradientLearner, new_learner
+from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.new import new_learner
+from a3c_core.progress import START
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -35,7 +37,7 @@ def update_cost(seconds: float = 0.2) -> float:
     """Return the seconds that the master needs to apply one gradient."""
     master = new_learner(RunConfig())
     gradient = np.random.default_rng(0).normal(size=master.parameters.size).astype(np.float32)
-    return _fastest(lambda: master.receive(gradient, progress=0.0), seconds)
+    return _fastest(lambda: master.receive(gradient, START), seconds)
 
 
 def exchange_costs(engine: str, transport: str, worker: CostProfile, seconds: float) -> dict[str, float]:

@@ -84,11 +84,6 @@ class Topology(ABC):
         self.timeline, self.log = timeline, log
 
     @property
-    def progress(self) -> float:
-        """The share of the run's episodes that has been dealt with."""
-        return self.log.episodes / self.config.episodes
-
-    @property
     def waiting(self) -> int:
         """Parcels that wait for a station."""
         return 0

@@ -49,6 +49,6 @@ class HogwildTopology(WorkerTopology):
         assert gradient is not None
         slot.parcel = slot.gradient = None
         staleness = self.learner.version - parcel.version_pulled
-        result = self.learner.receive(gradient, self.progress)
+        result = self.learner.receive(gradient, self.progress(worker))
         self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
         self.begin(worker)

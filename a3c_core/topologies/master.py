@@ -1,4 +1,4 @@
-"""The `master` topology: workers hand gradients to one master, which applies them one by one and publishes what comes.
+"""The `master` topology: workers hand parcels to one master, which learns from one after the other and publishes.
 
 The exchange's settings say whether its queue is bounded, whether workers wait until their gradient was applied, and
 whether parameters come from one place or from mailboxes with a single slot (the report's).
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from a3c_core.episode_log import Parcel
+from a3c_core.learners.base import Effort, settled_by
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
@@ -51,6 +52,7 @@ class MasterTopology(WorkerTopology):
         self.queue = ParcelQueue(self._remedies.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
+        self._joined: list[Parcel] = []  # whose batch the learner still collects
         self._written_up = 0  # episodes that parcels ended which the master took up
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
@@ -62,6 +64,11 @@ class MasterTopology(WorkerTopology):
     @property
     def waiting(self) -> int:
         return len(self.queue)
+
+    def handle(self, station: int, kind: str) -> None:
+        super().handle(station, kind)
+        if self._joined and not self.timeline:  # everybody has left, or waits: nobody will add to the batch
+            self._learn(self._update_s(self.learner.effort(None), idle=True, taken=0))
 
     # Workers
 
@@ -170,43 +177,58 @@ class MasterTopology(WorkerTopology):
     def _begin_update(self, taken: int, idle: bool) -> None:
         oldest = self.queue.popleft_many(taken)
         self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
-        version = self.learner.version
-        if all(self._remedies.is_too_old(version - parcel.version_pulled) for parcel, _ in oldest):
-            seconds = self.profile.discard_s(idle, taken)
-        else:
-            seconds = self.profile.service_s(len(self._empty), idle, taken)
-            seconds += self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in oldest))
-        totals = self.log.totals
-        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, totals.served)
+        self._learn(self._service_s(oldest, idle))
         for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
             self._enqueue(self.slots[worker], parcel, gradient)
+
+    def _service_s(self, taken: list[tuple[Parcel, Vector]], idle: bool) -> float:
+        """Return the seconds of a core that the master needs for what it has taken."""
+        version = self.learner.version
+        if all(self._remedies.is_too_old(version - parcel.version_pulled) for parcel, _ in taken):
+            return self.profile.discard_s(idle, len(taken))
+        bookkeeping_s = self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in taken))
+        effort = self.learner.effort(taken[0][1])
+        if not effort.updates:
+            return self.profile.discard_s(idle) + bookkeeping_s
+        return self._update_s(effort, idle, len(taken)) + bookkeeping_s
+
+    def _update_s(self, effort: Effort, idle: bool, taken: int) -> float:
+        return self.profile.service_s(len(self._empty), idle, taken) + self.profile.learning_s(*effort)
 
     def _bookkeeping_s(self, ended: int) -> float:
         before, self._written_up = self._written_up, self._written_up + ended
         return self.profile.bookkeeping_s(before, ended)
 
+    def _learn(self, seconds: float) -> None:
+        totals = self.log.totals
+        count = totals.served + len(self._joined)
+        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, count)
+
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
-        self._deal_with(serving)
+        settled = self._deal_with(serving)
         if self._waits_for_apply:
-            self._gated.extend(parcel.worker for parcel, _ in serving)
+            self._gated.extend(parcel.worker for parcel in settled)
         self._release()
         self.look()
 
-    def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> None:
-        """Apply parcels as one update, without those that are too old, and publish what comes of them."""
-        version = self.learner.version
+    def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> list[Parcel]:
+        """Let the learner have parcels, or make do with what it has kept; return those that this has settled."""
+        version, parcels = self.learner.version, [parcel for parcel, _ in serving]
+        progress = self.progress((parcels or self._joined)[0].worker)
         pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
-        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, self.progress)
-        if result is not None:
+        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, progress)
+        settled, self._joined = settled_by(result, self._joined, parcels)
+        if result is not None and settled:
             self._fill_mailboxes()
-        for parcel, _ in serving:
+        for parcel in settled:
             staleness = version - parcel.version_pulled
             if result is None or self._remedies.is_too_old(staleness):
                 self.settle(parcel, "dropped")
             else:
                 self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
+        return settled
 
     def _fill_mailboxes(self) -> None:
         if self._empty:
@@ -215,7 +237,10 @@ class MasterTopology(WorkerTopology):
             self._empty.clear()
 
     def end(self) -> None:
-        while len(self.queue):  # of an overloaded run
+        joined, self._joined = self._joined, []  # of an overloaded run, as what still waits
+        for parcel in joined:
+            self.settle(parcel, "dropped")
+        while len(self.queue):
             parcel, _ = self.queue.popleft()
             self.settle(parcel, "dropped")
 
@@ -223,7 +248,7 @@ class MasterTopology(WorkerTopology):
 
     def save(self) -> Saved:
         numbers, arrays, _ = super().save()
-        arrays |= {f"worker{worker}_mail": mail.parameters for worker, mail in self._mail.items()}
+        arrays |= {f"worker{worker}_mail": mail.published for worker, mail in self._mail.items()}
         arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
         arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
         numbers |= {
@@ -233,6 +258,7 @@ class MasterTopology(WorkerTopology):
             "empty": sorted(self._empty),
             "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
             "serving": [parcel for parcel, _ in self._serving],
+            "joined": self._joined,
             "queue": self.queue.items(),
             "begun": self._begun,
             "gated": list(self._gated),
@@ -256,5 +282,6 @@ class MasterTopology(WorkerTopology):
         self._serving = [
             (parcel_from(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
         ]
+        self._joined = [parcel_from(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
         with (folder / _QUEUE_FILE).open("rb") as file:
             self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)

@@ -72,7 +72,9 @@ class ParcelQueue:
         if self._tail_filled == BLOCK:
             self._spilled.push(self._tail)
             self._tail_filled = 0
-        self._tail[self._tail_filled] = gradient
+        place = self._tail[self._tail_filled]
+        place[: gradient.size] = gradient
+        place[gradient.size :] = 0  # of a trajectory that is shorter than it might be
         self._tail_filled += 1
         self._items.append(item)
 

@@ -16,6 +16,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.learners.optimizers import UpdateResult
 from a3c_core.machine.jit import exact
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress
 from a3c_core.topologies.exchange import ExchangeConfig
 
 Combine = Callable[[Sequence[Vector]], Vector]
@@ -35,16 +36,18 @@ class Remedies:
         """Return whether a gradient is to be dropped."""
         return staleness > self._bound
 
-    def apply(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: float) -> UpdateResult | None:
+    def apply(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult | None:
         """Make one update of parcels, each with the version that its worker held, or none if all are too old.
 
-        `progress`: share of the run that is done.
+        Without any, the learner makes do with what it has kept for later.
         """
+        if not parcels:
+            return self._learner.learn_rest(progress)
         version = self._learner.version
         parcels = [parcel for parcel in parcels if not self.is_too_old(version - parcel[0])]
         return self._update(combine, parcels, progress) if parcels else None
 
-    def _update(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: float) -> UpdateResult:
+    def _update(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult:
         if not self._has_any:
             return self._learner.receive(combine([vector for _, vector in parcels]), progress)
         rates = [self._rate_of(version, vector) for version, vector in parcels]

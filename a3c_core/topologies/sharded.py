@@ -82,7 +82,7 @@ class ShardedTopology(WorkerTopology):
         exchange, size = self.config.exchange, self.learner.parameters.size
         shards = min(exchange.shards, size)
         self._waits_for_apply = exchange.pull == "after_apply"
-        self._whole: Optimizer = self.learner.optimizer  # type: ignore[attr-defined]
+        self._whole: Optimizer = self.learner.optimizer
         cuts = [size * shard // shards for shard in range(shards + 1)]
         parts_of = [slice(*cut) for cut in itertools.pairwise(cuts)]
         self._servers = [
@@ -147,25 +147,27 @@ class ShardedTopology(WorkerTopology):
         pending = self._pending[number]
         pending.staleness = max(pending.staleness, server.optimizer.updates - pending.pulled[shard])
         pending.left -= 1
-        self._apply(server, part, pending.norm)
+        self._apply(server, part, pending)
         if not pending.left:
             self._settle(number)
         self._look(server, idle=False)
 
-    def _apply(self, server: Server, part: Vector, norm: float) -> None:
+    def _apply(self, server: Server, part: Vector, pending: Pending) -> None:
         """Apply a part as the whole gradient's length says: whether it is finite, and how much it is clipped."""
+        norm, progress = pending.norm, self.progress(pending.parcel.worker)
         if not math.isfinite(norm):
             server.optimizer.rejected += 1
             return
         clip_norm = self._whole.clip_norm
         scale = np.float32(min(1.0, clip_norm / norm) if norm > 0 else 1.0)
-        server.optimizer.apply(server.parameters, part * scale, self.progress)
+        server.optimizer.apply(server.parameters, part * scale, progress.share)
         self._whole.updates = min(server.optimizer.updates for server in self._servers)
 
     def _settle(self, number: int) -> None:
         pending = self._pending.pop(number)
         applied = math.isfinite(pending.norm)
         self._whole.rejected += not applied
+        self.learner.follow(self.progress(pending.parcel.worker))
         self.settle(pending.parcel, "applied" if applied else "rejected", pending.staleness, pending.norm)
         if self._waits_for_apply:
             self.begin(pending.parcel.worker)

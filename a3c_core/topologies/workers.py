@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from a3c_core.episode_log import Parcel
+from a3c_core.episode_log import NO_STATISTICS, Parcel
 from a3c_core.models.parameters import Vector
+from a3c_core.progress import Progress, worker_draw
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
@@ -28,10 +29,10 @@ BEGIN, CORE, PLAYED = "begin", "core", "played"
 
 
 class Publication(NamedTuple):
-    """Parameters of a version."""
+    """What the learner published with a version."""
 
     version: int
-    parameters: Vector
+    published: Vector
 
 
 @dataclass
@@ -39,7 +40,7 @@ class WorkerSlot:
     """A worker in virtual time, and what it holds."""
 
     worker: Worker
-    held: Publication  # the parameters it plays with
+    held: Publication  # what it plays with
     parcel: Parcel | None = None  # played, but not yet handed over
     gradient: Vector | None = None
     core_s: float | None = None  # time on a core that its work will take, while the game still waits
@@ -79,10 +80,18 @@ class WorkerTopology(Topology):
     def left(self, worker: int) -> None:
         """A worker has gone."""
 
+    def progress(self, worker: int) -> Progress:
+        """Return how far the run has come, for a worker or for the learner of its parcel."""
+        share = self.log.episodes / self.config.episodes
+        return Progress(share, self.log.totals.env_steps, worker_draw(self.config.seed, worker))
+
     def settle(self, parcel: Parcel, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
         """Write down what became of a parcel, then let the schedule have its way."""
-        alive = self.alive
-        self.log.enter(parcel, status, self.timeline.now_s, alive, self.learner.version, staleness, gradient_norm)
+        alive, now_s, version = self.alive, self.timeline.now_s, self.learner.version
+        statistics = NO_STATISTICS
+        if self.log.statistics and status != "dropped":
+            statistics = self.learner.statistics(self.progress(parcel.worker))
+        self.log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm, statistics=statistics)
         if parcel.episodes:
             self._change_workers(self.log.target_workers(alive, self.waiting))
 
@@ -94,8 +103,7 @@ class WorkerTopology(Topology):
             self._remove(slot)
             return
         loaded = self.pull(slot)
-        progress = totals.episodes_begun / self.config.episodes
-        work = slot.worker.work(slot.held.parameters, may_begin, self.timeline.now_s, progress)
+        work = slot.worker.work(slot.held.published, may_begin, self.timeline.now_s, self.progress(worker))
         slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes)
         slot.gradient = work.gradient
         totals.episodes_begun += work.began
@@ -178,7 +186,7 @@ def _save_slot(slot: WorkerSlot, arrays: Arrays) -> dict[str, Any]:
     key = f"worker{slot.worker.id}"
     worker, games = slot.worker.get_state()
     arrays |= {f"{key}_game{place}": game for place, game in games.items()}
-    arrays[f"{key}_held"] = slot.held.parameters
+    arrays[f"{key}_held"] = slot.held.published
     if slot.gradient is not None:
         arrays[f"{key}_gradient"] = slot.gradient
     return {

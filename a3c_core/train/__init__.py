@@ -8,14 +8,15 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import new_learner
+from a3c_core.learners.new import new_learner
 from a3c_core.machine.interrupts import deferred_interrupts
 from a3c_core.parts import parts_of
 from a3c_core.results import checkpoints
 from a3c_core.results.files import remove_directory, write_json
 from a3c_core.results.layout import CHECKPOINTS, SUMMARY
-from a3c_core.results.records import UPDATE_TABLE, EpisodeRecord, RecordWriter
+from a3c_core.results.records import EpisodeRecord, RecordWriter, update_table_with
 from a3c_core.results.settings import differences
 from a3c_core.results.summary import SUMMED_UP, Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
@@ -55,7 +56,8 @@ class Run:
         game, self._model, _ = parts_of(config)
         self.learner = new_learner(config)
         self._writer = RecordWriter(directory, game.score.whole)
-        self._updates = None if directory is None else RecordWriter(directory, table=UPDATE_TABLE)
+        updates = update_table_with(statistics_of(config.algorithm))
+        self._updates = None if directory is None else RecordWriter(directory, table=updates)
         self._began = self._saved = time.monotonic()
         checkpoint = None if directory is None else self._rewind(directory)
         self.runtime = self._new_runtime(run)
@@ -89,6 +91,7 @@ class Run:
         if self._directory is None:
             return
         numbers, arrays, streams = self.runtime.save()
+        learner_numbers, learner_arrays = self.learner.save()
         written = {"records": self._writer}
         if self._updates is not None:
             written["updates"] = self._updates
@@ -105,8 +108,9 @@ class Run:
                 "results_version": RESULTS_VERSION,
                 **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
                 "runtime": numbers,
+                **({"learner": learner_numbers} if learner_numbers else {}),
             },
-            extra={"runtime": arrays},
+            extra={"runtime": arrays, **({"learning": learner_arrays} if learner_arrays else {})},
             streams=streams,
         )
         self._saved = time.monotonic()
@@ -181,6 +185,7 @@ class Run:
         self.learner.parameters[:] = checkpoint.parameters
         checkpoints.restore_optimizer(checkpoint, self.learner.optimizer)
         try:
+            self.learner.restore(checkpoint.info.get("learner", {}), checkpoint.extra.get("learning", {}))
             self.runtime.restore(checkpoint.info["runtime"], checkpoint.extra["runtime"], checkpoint.path)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
             problem = f"{checkpoint.path} does not hold what this run needs to go on: {type(error).__name__} {error}"

@@ -9,9 +9,11 @@ import json
 import math
 from typing import Literal, NamedTuple
 
+from a3c_core.algorithms import ALGORITHMS
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import new_learner
+from a3c_core.learners.new import new_learner
 from a3c_core.parts import make_engine
+from a3c_core.progress import START, worker_draw
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.virtual import costs
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -71,15 +73,14 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
     cycle_s = _cycle_s(config, profile, played, waits)
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
-    mailboxes = 1.0 if config.gradients.channel == "mailbox" else 0.0  # one for each parcel: its worker's
-    episodes = config.agents_per_worker * played.episodes / played.pieces  # that a parcel ends
-    service_s = profile.service_s(mailboxes) + episodes * profile.first_bookkeeping_s
-    return Capacity(played.episode_steps, cycle_s, service_s, "N*" if waits else "N0")
+    return Capacity(played.episode_steps, cycle_s, _service_s(config, profile, played), "N*" if waits else "N0")
 
 
 def profile_of(config: RunConfig) -> CostProfile:
-    """Return the run's cost profile with its overrides."""
-    return load_profile(config.profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
+    """Return the run's cost profile with its overrides, and with gradients at the cost of whoever computes them."""
+    profile = load_profile(config.profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
+    hands_over = ALGORITHMS.get(config.algorithm).hands_over
+    return profile.of_trajectories() if hands_over == "trajectory" else profile
 
 
 def untrained(config: RunConfig) -> Untrained:
@@ -93,7 +94,8 @@ def untrained(config: RunConfig) -> Untrained:
 
 def _play(config: RunConfig, episodes: int) -> Untrained:
     """Play as worker 0 would if nothing were ever learned. A gradient is not needed for that."""
-    engine, parameters = make_engine(config), new_learner(config).publication
+    engine, published = make_engine(config), new_learner(config).publication
+    progress = START._replace(draw=worker_draw(config.seed, 0))
     environment = engine.new_environment()
     env_steps = pieces = number = 0
     while number < episodes and env_steps < _ENOUGH_STEPS:
@@ -101,7 +103,7 @@ def _play(config: RunConfig, episodes: int) -> Untrained:
         number += 1
         is_over = False
         while not is_over:
-            trajectory = engine.play(parameters, environment)
+            trajectory = engine.play(published, environment, progress)
             env_steps += trajectory.env_steps
             pieces += 1
             is_over = trajectory.terminated or trajectory.truncated
@@ -115,3 +117,13 @@ def _cycle_s(config: RunConfig, profile: CostProfile, played: Untrained, waits: 
     away_s = costs.away_s(profile, env_steps, config.environment.wait_s)
     core_s = profile.cycle_s(env_steps, resets=played.episodes / parcels, waits=waits + (away_s > 0))
     return away_s + core_s
+
+
+def _service_s(config: RunConfig, profile: CostProfile, played: Untrained) -> float:
+    """Return the master's mean seconds per parcel: to take it, to learn its share, and to write its episodes up."""
+    agents = config.agents_per_worker
+    parcels, effort = new_learner(config).effort_at(agents * played.env_steps / played.pieces)
+    mailboxes = parcels if config.gradients.channel == "mailbox" else 0  # one for each parcel: its worker's
+    learning_s = profile.service_s(mailboxes, gradients=parcels) + profile.learning_s(*effort)
+    episodes = agents * played.episodes / played.pieces  # that a parcel ends
+    return learning_s / parcels + episodes * profile.first_bookkeeping_s

@@ -35,6 +35,10 @@ class CostProfile(Section):
     wake_s: Cost = Field(0, description="master: wake up for a gradient that finds it idle")
     receive_s: Cost = Field(0, description="master: take a gradient from the queue")
     update_s: Cost = Field(description="master: apply a gradient")
+    learn_step_s: Cost | None = Field(
+        None, description="master: gradient, per step and epoch, where it learns from trajectories; null: as a worker's"
+    )
+    learn_call_s: Cost | None = Field(None, description="master: gradient, per update from trajectories")
     read_s: Cost = Field(0, description="master: read its parameters after an update")
     publish_s: Cost = Field(0, description="master: put parameters into one worker's mailbox")
     record_s: Cost = Field(0, description="master: write up an episode that has ended")
@@ -81,8 +85,20 @@ class CostProfile(Section):
         return self.slowdown * (self.record_s + stall_s)
 
     def discard_s(self, idle: bool = False, gradients: int = 1) -> float:
-        """Seconds that the master, `idle` before, spends on gradients that it only takes in order to drop them."""
+        """Seconds that the master, `idle` before, spends on parcels that it only takes: dropped, or kept for later."""
         return discard_s(self, idle, gradients)
+
+    def learning_s(self, updates: int, steps: int) -> float:
+        """Seconds that the master spends beyond a single update: on others, and on the gradients of `steps` steps."""
+        calls_s = (self.learn_call_s or 0.0) * updates if steps else 0.0
+        return self.slowdown * (self.update_s * (updates - 1) + calls_s + (self.learn_step_s or 0.0) * steps)
+
+    def of_trajectories(self) -> "CostProfile":
+        """Return the costs where the master computes the gradients, and not the workers."""
+        step_s = self.gradient_step_s if self.learn_step_s is None else self.learn_step_s
+        call_s = self.gradient_call_s if self.learn_call_s is None else self.learn_call_s
+        learning = {"learn_step_s": step_s, "learn_call_s": call_s}
+        return self.model_copy(update={**learning, "gradient_step_s": 0.0, "gradient_call_s": 0.0})
 
     @property
     def apply_s(self) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
@@ -38,7 +39,8 @@ class Simulation:
     ):
         """`engine`: what plays and differentiates, if it is not the one that the settings name."""
         self.config, self.profile, self.learner = config, profile, learner
-        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update)
+        statistics = statistics_of(config.algorithm)
+        self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self._timeline = Timeline(profile, config.seed)
         engine = engine or make_engine(config)
         parts = config, profile, engine, learner, self._timeline, self.log

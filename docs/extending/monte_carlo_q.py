@@ -29,7 +29,7 @@ class MonteCarloQ:
         return (("action_values", actions),)
 
     def act(self, outputs, stream, progress):
-        epsilon = max(self.settings.epsilon, 1 - 2 * progress)
+        epsilon = max(self.settings.epsilon, 1 - 2 * progress.share)
         if uniform(stream) < epsilon:
             return int(uniform(stream) * outputs[0].size)
         return int(outputs[0].argmax())

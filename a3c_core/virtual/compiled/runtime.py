@@ -10,7 +10,7 @@ from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.games.published import RESETS
-from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.base import Learner
 from a3c_core.parts import make_engine
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
@@ -46,7 +46,7 @@ class CompiledSimulation:
         self,
         config: RunConfig,
         profile: CostProfile,
-        learner: GradientLearner,
+        learner: Learner,
         on_block: Callable[[RecordBlock], None],
         run: str = "run",
         on_updates: Callable[[pa.Table], None] | None = None,
@@ -135,9 +135,9 @@ class CompiledSimulation:
         self.steps_between_looks = min(max(enough, _FEWEST_EVENTS), most)
 
 
-def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner, engine: CompiledEngine) -> State:
+def _new_state(config: RunConfig, profile: CostProfile, learner: Learner, engine: CompiledEngine) -> State:
     given = _given(config, profile, learner, engine.steps_at_once)
-    costs = {name: float(value) for name, value in profile if not isinstance(value, str)}
+    costs = {name: float(value) for name, value in profile if isinstance(value, int | float)}
     places = 1 + config.span.end + (config.span.end - config.span.start)  # some may still be about to leave
     state = State(
         given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),
@@ -150,7 +150,7 @@ def _new_state(config: RunConfig, profile: CostProfile, learner: GradientLearner
     return state
 
 
-def _given(config: RunConfig, profile: CostProfile, learner: GradientLearner, steps_at_once: int) -> Given:
+def _given(config: RunConfig, profile: CostProfile, learner: Learner, steps_at_once: int) -> Given:
     environment, exchange, optimizer = config.environment, config.gradients, learner.optimizer
     return Given(
         seed=config.seed,

@@ -10,6 +10,8 @@ def why_not_compiled_time(config: RunConfig) -> str | None:
     """Return what keeps a run from compiled virtual time, or None if nothing does."""
     if config.engine != "compiled":
         return f"engine {config.engine} plays and differentiates outside of compiled code"
+    if config.algorithm != "a3c":
+        return f"algorithm {config.algorithm} is not compiled together with the clock"
     if config.topology != "master":
         return f"topology {config.topology} is not compiled"
     if config.agents_per_worker > 1:

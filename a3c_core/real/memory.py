@@ -1,0 +1,38 @@
+"""A run's shared memory: how large it is, and the parameters in it where the workers update these without a lock."""
+
+from a3c_core.config import RunConfig
+from a3c_core.learners.base import Learner
+from a3c_core.progress import Progress
+from a3c_core.real.shared_memory import Layout, SharedArrays, SharedBlock
+from a3c_core.topologies import TOPOLOGIES
+from a3c_core.topologies.remedies import parcel_size
+
+_ENVELOPE = 512  # bytes of a pickled model beside its numbers
+
+
+def new_block(config: RunConfig, learner: Learner) -> SharedBlock:
+    """Return memory with room for what the learner publishes and what the workers hand over."""
+    size, published = learner.parameters.size, learner.publication.size
+    has_master = TOPOLOGIES.get(config.topology).has_master
+    averages = 0 if has_master else learner.optimizer.slots.shape[0]
+    mail_bytes = 4 * published + _ENVELOPE if config.gradients.transport == "queue" else 0
+    slots, agents = config.span.end, config.agents_per_worker
+    parcel = parcel_size(config.gradients, learner)
+    return SharedBlock(Layout(slots, size, agents, averages, mail_bytes, published - size, parcel))
+
+
+def share(learner: Learner, arrays: SharedArrays) -> None:
+    """Put all that the learner has where the workers will update it."""
+    arrays.averages[:] = learner.optimizer.slots
+    arrays.parameters[0] = learner.publication
+    arrays.slots["updates"][0] = learner.version
+
+
+def follow(learner: Learner, arrays: SharedArrays, progress: Progress) -> None:
+    """Bring the learner up to date; what is published beside the parameters it sets for the workers in turn."""
+    size = learner.parameters.size
+    learner.parameters[:] = arrays.parameters[0, :size]
+    learner.optimizer.slots[:] = arrays.averages
+    learner.optimizer.updates = int(arrays.slots["updates"].sum())
+    if learner.follow(progress):
+        arrays.parameters[0, size:] = learner.publication[size:]

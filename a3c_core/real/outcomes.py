@@ -1,0 +1,88 @@
+"""What became of a real run's parcels: noted at once, but written up later, together: others wait for the master."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from a3c_core.config import RunConfig
+from a3c_core.episode_log import NO_STATISTICS, EpisodeLog, Parcel
+from a3c_core.learners.base import Learner
+from a3c_core.progress import Progress, worker_draw
+from a3c_core.real.arrivals import Arrival
+from a3c_core.results.records import Status
+from a3c_core.worker import Episode
+
+
+class Dealt(NamedTuple):
+    """What became of an arrival, still to be written up."""
+
+    arrival: Arrival
+    status: Status
+    clock_s: float
+    busy_s: float  # that the master had worked by then
+    alive: int
+    version: int
+    staleness: int
+    gradient_norm: float
+    statistics: Mapping[str, float] = NO_STATISTICS  # that the learner adds
+
+
+class Outcomes:
+    """All that was dealt with: how far that brings the run, and what of it is not in the log yet."""
+
+    def __init__(self, config: RunConfig, log: EpisodeLog, learner: Learner):
+        self._config, self._log, self._learner = config, log, learner
+        self._dealt: list[Dealt] = []
+        self._ended = 0  # episodes that end with those
+        self.env_steps = 0  # of all that was dealt with
+
+    def __len__(self) -> int:
+        return len(self._dealt)
+
+    def progress(self, slot: int = 0) -> Progress:
+        """Return how far the run has come, with what sets the worker of `slot` apart."""
+        share = (self._log.episodes + self._ended) / self._config.episodes
+        return Progress(share, self.env_steps, worker_draw(self._config.seed, slot))
+
+    def note(self, dealt: Dealt) -> None:
+        """Note what became of an arrival, with what the learner has to say of it."""
+        arrival = dealt.arrival
+        self.env_steps += arrival.message.env_steps
+        if self._log.statistics and dealt.status != "dropped":
+            dealt = dealt._replace(statistics=self._learner.statistics(self.progress(arrival.slot)))
+        self._dealt.append(dealt)
+        self._ended += len(arrival.episodes)
+
+    def write_up(
+        self, offset_s: float, episode_s: Callable[[Episode], float] | None
+    ) -> Iterator[tuple[int, tuple[Episode, ...]]]:
+        """Enter what was noted into the log, one by one; yield the slots and the episodes that ended there.
+
+        `offset_s`: from the monotonic clock to the run's; `episode_s`: an episode's length for the schedule, if it has
+        one.
+        """
+        dealt, self._dealt, self._ended = self._dealt, [], 0
+        for one in dealt:
+            yield one.arrival.slot, _enter(one, self._log, offset_s, episode_s)
+
+
+def _enter(
+    dealt: Dealt, log: EpisodeLog, offset_s: float, episode_s: Callable[[Episode], float] | None
+) -> tuple[Episode, ...]:
+    """Enter what became of an arrival into the log; return the episodes that it ended."""
+    slot, message, its_episodes, found, taken_s = dealt.arrival
+    episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in its_episodes)
+    log.totals.env_steps += message.env_steps
+    log.totals.master_busy_s = dealt.busy_s
+    log.enter(
+        Parcel(slot, message.version_pulled, message.finished_s + offset_s, found, episodes, taken_s),
+        dealt.status,
+        dealt.clock_s,
+        dealt.alive,
+        dealt.version,
+        dealt.staleness,
+        dealt.gradient_norm,
+        wall_s=dealt.clock_s,
+        episode_s=episode_s,
+        statistics=dealt.statistics,
+    )
+    return episodes
