@@ -88,8 +88,9 @@ def measured(game: str, seconds: float) -> Costs:
     """Return what an untrained agent and an update cost here: of an engine, or of a Gymnasium game by its id."""
     from a3c_core.config import RunConfig
     from a3c_core.engines import ENGINES
-    from a3c_core.learners.gradients import new_learner
+    from a3c_core.learners.new import new_learner
     from a3c_core.parts import make_engine
+    from a3c_core.progress import START
     from a3c_core.worker import Worker
 
     is_engine = game in ENGINES.names()
@@ -100,13 +101,13 @@ def measured(game: str, seconds: float) -> Costs:
     times: list[tuple[float, ...]] = []
     env_steps = 0
     for _ in range(3):  # compile, trace and fill caches
-        learner.receive(worker.work(untrained).gradient, 0.0)
+        learner.receive(worker.work(untrained).gradient, START)
     until_s = time.perf_counter() + seconds
     while len(times) < LEAST_ROWS or (time.perf_counter() < until_s and len(times) < _MOST_PARCELS):
         began_s = clock()
         work = worker.work(untrained)
         ended_s = clock()
-        learner.receive(work.gradient, 0.0)
+        learner.receive(work.gradient, START)
         times.append((began_s, ended_s, ended_s, clock()))
         env_steps += work.env_steps
     numbers = np.arange(len(times))
