@@ -9,7 +9,7 @@ The marker is an HTML comment. Each of its lines has a phrase of the section, an
     -->
 
 A source names a table (results/report/tables/schedules.csv), any conditions, and a column, or # for the number of rows;
-*1000 changes the unit. A number must be what the table says, rounded to the digits that are written.
+*1000 changes the unit; _ stands for a space. A number must be what the table says, rounded to the digits that are written.
 """
 
 import re
@@ -51,7 +51,7 @@ def value(source: str) -> float:
     rows = pd.read_csv(ROOT / "results" / study / "tables" / f"{name}.csv", dtype={"schedule": str})
     for condition in conditions:
         key, _, wanted = condition.partition("=")
-        rows = rows[rows[key].astype(str) == wanted]
+        rows = rows[rows[key].astype(str) == wanted.replace("_", " ")]
     return factor * (len(rows) if column == "#" else float(rows[column].astype(float).item()))
 
 
