@@ -10,7 +10,7 @@ from a3c_core.tools.errors import on_a_screen
 from analysis.claims.catalogue import judge_all
 from analysis.data.load import load_study
 from analysis.data.study import Study, StudyError
-from analysis.figures import catalogue, style
+from analysis.figures import catalogue, drawing, style
 from analysis.pages import tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +51,7 @@ def show(study: Study, name: str) -> None:
         display(Markdown(f"*{missing.args[0]}*"))
         return
     with style.paper():
-        picture = style.image(style.draw(entry.part(study), list(entry.panels)), _DPI)
+        picture = drawing.image(drawing.draw(entry.part(study), entry.panels, _DPI))
     display(Image(picture, alt=entry.title), Markdown(entry.says(study)))
 
 

@@ -34,6 +34,7 @@ def parser() -> Parser:
     made.add_argument(
         "--claim", action="append", default=[], metavar="MODULE:NAME", help="also judge this claim of your own"
     )
+    made.add_argument("--svg", action="store_true", help="also write every panel as figures/*.svg")
     return made
 
 
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     secure_streams()
     try:
-        extras = load_extras(options.figure, options.claim)
+        extras = load_extras(options.figure, options.claim)._replace(svg=options.svg)
         folder = options.folder
         if options.experiment is not None:
             folder = options.out or Path("results") / options.experiment

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from analysis.data.load import load_study
 from analysis.data.study import Schedule, Study
-from analysis.figures import arrivals, catalogue, fixed_workers, style
+from analysis.figures import arrivals, catalogue, drawing, fixed_workers, style
 from analysis.figures.main import main_figure, plot_bearing
 from analysis.figures.rounding import rounded
 from analysis.pages import answer
@@ -49,7 +49,7 @@ def test_the_reports_figures_come_first_and_under_their_numbers(study):
 
 
 def test_each_kind_of_study_has_its_own_main_figure(study, capacity, remedies):
-    assert "plot_fixed_score" in str(main_figure(study).panels)
+    assert "plot_learning" in str(main_figure(study).panels)
     assert "plot_collapse_map" in str(main_figure(capacity).panels)
     assert "plot_settings" in str(main_figure(remedies).panels)
     assert "collapse_map" not in names(study) + names(remedies)
@@ -61,7 +61,7 @@ def test_every_figure_draws_and_says_something(kind, request):
     data = request.getfixturevalue(kind)
     for entry in [main_figure(data), *catalogue.catalogue(data)]:
         with style.paper():
-            figure = style.draw(entry.part(data), list(entry.panels))
+            figure = drawing.draw(entry.part(data), entry.panels)
         assert len(figure.axes) == len(entry.panels)
         for ax in figure.axes:
             assert ax.get_title(loc="left"), entry.name
@@ -149,7 +149,7 @@ def test_dynamic_schedules_are_dashed_and_markers_differ():
     assert style.line(fixed)["linestyle"] == "solid"
     assert style.line(dynamic)["linestyle"] != "solid"
     assert style.line(fixed)["color"] == style.line(dynamic)["color"]
-    assert len({style.marker(workers) for workers in (4, 10, 20, 40)}) == 4
+    assert len({style.marker(place) for place in range(12)}) == 12
 
 
 def test_images_are_the_same_bytes_whatever_the_users_settings(study):
@@ -157,7 +157,7 @@ def test_images_are_the_same_bytes_whatever_the_users_settings(study):
 
     def drawn():
         with style.paper():
-            return style.image(style.draw(entry.part(study), list(entry.panels)))
+            return drawing.image(drawing.draw(entry.part(study), entry.panels))
 
     first = drawn()
     with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30}):
@@ -193,13 +193,13 @@ DRAWN = """
 import hashlib
 from pathlib import Path
 from analysis.data.load import load_study
-from analysis.figures import catalogue, style
+from analysis.figures import catalogue, drawing, style
 
 study = load_study(Path("results/report"))
 for name in ("saturation", "frontier"):
     entry = catalogue.by_name(study, name)
     with style.paper():
-        picture = style.image(style.draw(entry.part(study), list(entry.panels)))
+        picture = drawing.image(drawing.draw(entry.part(study), entry.panels))
     print(name, hashlib.sha256(picture).hexdigest(), entry.says(study))
 """
 

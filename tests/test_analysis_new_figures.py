@@ -10,7 +10,7 @@ import pytest
 from analysis.data import compact, factors, metrics
 from analysis.data.load import collect, load_study, read_plan
 from analysis.data.published import averages_of, published, spikes
-from analysis.figures import cliff, dose, overlay, style
+from analysis.figures import cliff, dose, drawing, overlay, style
 from analysis.figures import factors as factors_figure
 from tests.analysis_studies import joined, made_up, make
 
@@ -21,7 +21,7 @@ LOST = {"final_score": 0.05, "collapsed": True}
 
 def drawn(figure, study):
     with style.paper():
-        return style.draw(figure.part(study), list(figure.panels))
+        return drawing.draw(figure.part(study), figure.panels)
 
 
 def test_the_cliff_says_between_which_counts_learning_ends():

@@ -5,7 +5,7 @@ import pytest
 from a3c_core.games.base import FLAPPY_BIRD
 from analysis.data import load
 from analysis.data.score import StudyScore, complete, score_of
-from analysis.figures import style
+from analysis.figures import drawing, style
 from analysis.figures.catalogue import catalogue
 from analysis.figures.main import main_figure
 from analysis.pages import page, readme, tables
@@ -62,6 +62,6 @@ def test_axes_carry_the_games_unit(study):
     labels = []
     for figure in (main_figure(study), *catalogue(study)):
         with style.paper():
-            labels += [ax.get_ylabel() for ax in style.draw(figure.part(study), list(figure.panels)).axes]
+            labels += [ax.get_ylabel() for ax in drawing.draw(figure.part(study), figure.panels).axes]
     assert {"mean score (seconds)", "score at the end (seconds)"} <= set(labels)
     assert not any("pipe" in label for label in labels)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from analysis.claims.claim import Claim, Judgement
 from analysis.claims.finding import NO_RUNS, Finding, corrected, together, untested
@@ -43,6 +44,11 @@ def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = 
     `more` are claims that are not the package's; they are numbered after its own. Everything that is asked of the same
     runs is corrected together.
     """
+    return list(_judged(study, variant, tuple(more)))
+
+
+@lru_cache(maxsize=64)  # page, README and tables ask for the same verdicts
+def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[Judgement]:
     part = study.main if variant is None else study.of_variant(variant)
     claims = (*load(), *more)
     found = [_findings(claim, study if claim.over_settings else part) for claim in claims]

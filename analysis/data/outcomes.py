@@ -6,6 +6,7 @@ and belongs to neither, so such runs are told by two numbers: the share that lea
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ def estimate(study: Study, schedule: Schedule, column: str = "final_score") -> s
     return one_world(study).estimate(schedule, column)
 
 
+@lru_cache(maxsize=256)  # the same part for every panel, so that its curves are computed once
 def one_world(study: Study) -> Study:
     """Return the study without the runs that learned nothing where others of their schedule and settings did."""
     hit = study.runs["final_score"] >= study.score.learned_above

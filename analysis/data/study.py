@@ -28,6 +28,7 @@ class Study:
     runs: pd.DataFrame
     curves: pd.DataFrame
     score: StudyScore = field(default_factory=lambda: score_of(FLAPPY_BIRD))  # of the game that was played
+    whole: "Study | None" = None  # what this is a part of
 
     @cached_property
     def done(self) -> pd.DataFrame:
@@ -47,7 +48,8 @@ class Study:
     def of_variant(self, variant: str) -> "Study":
         """Return the part of the study with these settings."""
         runs = self.runs[self.runs["variant"] == variant]
-        return replace(self, runs=runs, curves=self.curves[self.curves["cell"].isin(runs["cell"])])
+        curves = self.curves[self.curves["cell"].isin(runs["cell"])]
+        return replace(self, runs=runs, curves=curves, whole=self.whole or self)
 
     @property
     def done_variants(self) -> list[str]:
@@ -84,8 +86,18 @@ class Study:
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
         rows = (self.done if done else self.runs).drop_duplicates("schedule")
-        found = [Schedule(*row) for row in rows[["schedule", "start", "end", "adaptive", "tint"]].values.tolist()]
+        columns = ["schedule", "start", "end", "adaptive", "tint"]
+        found = [Schedule(*row)._replace(place=self.places.get(row[0], 0)) for row in rows[columns].values.tolist()]
         return sorted((s for s in found if dynamic is None or s.dynamic == dynamic), key=Schedule.order)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of every schedule among all that the study plans: its marker, in every figure."""
+        if self.whole is not None:
+            return self.whole.places
+        rows = self.runs.drop_duplicates("schedule")[["schedule", "start", "end", "adaptive", "tint"]]
+        ordered = sorted((Schedule(*row) for row in rows.values.tolist()), key=Schedule.order)
+        return {schedule.label: place for place, schedule in enumerate(ordered)}
 
     def fixed(self, workers: int) -> "Schedule | None":
         """Return the schedule of that many fixed workers, if a run of it is done."""
@@ -141,6 +153,7 @@ class Schedule(NamedTuple):
     end: int
     adaptive: bool = False
     tint: int = -1  # its place among the settings, where the study compares settings
+    place: int = 0  # among the study's schedules
 
     @property
     def dynamic(self) -> bool:

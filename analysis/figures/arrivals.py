@@ -11,6 +11,8 @@ from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_over, legend_title
 from analysis.words import duration, number, percent
 
+_SEEN = 0.01  # of the axis: lines closer together than that are one
+
 
 def plot_load(study: Study, ax: Axes) -> Axes:
     """Draw the work that arrives at the master, as a share of what it can do."""
@@ -32,20 +34,20 @@ def _smooth_load(curve: pd.DataFrame) -> np.ndarray:
 
 def plot_backlog(study: Study, ax: Axes) -> Axes:
     """Draw gradients sent and applied over time, for one run of each fixed count that overloads the master."""
-    for schedule in backlogged(study):
-        _draw_backlog(study, ax, schedule)
+    waits = [_draw_backlog(study, ax, schedule) for schedule in backlogged(study)]
     ax.set_xlim(left=0)
     style.from_zero(ax)
     ax.set_xlabel(f"time ({study.time_unit[1]})")
     ax.set_ylabel("gradients (thousands)")
-    ax.set_title("Sent (dotted) and applied (solid)")
-    style.note(ax, "one run each; shaded: gradients that wait")
+    ax.set_title("Gradients sent and applied")
+    seen = "dotted: sent; solid: applied; shaded: gradients that wait"
+    style.note(ax, f"one run each; {seen if max(waits) > _SEEN else 'sent and applied are one line: none waits'}")
     style.legend(ax, legend_title(study))
     return ax
 
 
-def _draw_backlog(study: Study, ax: Axes, schedule: Schedule) -> None:
-    """Draw when the first run's gradients were sent and when they were applied; between the two they wait."""
+def _draw_backlog(study: Study, ax: Axes, schedule: Schedule) -> float:
+    """Draw when the first run's gradients were sent and when applied; return the longest wait, as a share of all."""
     curve = next(study.each_curve(schedule))
     done = _from_zero(curve["updates"]) / 1e3
     sent, applied = (_from_zero(curve[name]) / study.time_unit[0] for name in ("arrived_s", "clock_s"))
@@ -53,6 +55,7 @@ def _draw_backlog(study: Study, ax: Axes, schedule: Schedule) -> None:
     ax.fill_betweenx(done, sent, applied, color=look["color"], alpha=0.16, linewidth=0)
     ax.plot(sent, done, linewidth=1.4, linestyle="dotted", color=look["color"])
     ax.plot(applied, done, **{**look, "linestyle": "solid"})
+    return float((applied - sent).max() / applied.max()) if applied.max() else 0.0
 
 
 def _from_zero(values: pd.Series) -> np.ndarray:

@@ -42,7 +42,8 @@ def catalogue(study: Study, more: Sequence[Figures] = ()) -> list[StudyFigure]:
         return []
     found = [figure for figures in (*load(), *more) for figure in _of(figures, study)]
     _check(found)
-    return found
+    main = main_figure(study)
+    return [figure for figure in found if figure.panels != main.panels]  # none stands on the page twice
 
 
 def by_name(study: Study, name: str) -> StudyFigure:

@@ -67,10 +67,10 @@ def plot_relative_workers(study: Study, ax: Axes) -> Axes:
     """Draw the score at the end of every run with fixed workers against its workers as a multiple of the limit."""
     fixed, name = study.done[~study.done["dynamic"]], study.done["limit_name"].iloc[0]
     look: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.6, "markersize": 7, "alpha": 0.8}
-    for workers in sorted(set(fixed["end"])):
+    for place, workers in enumerate(sorted(set(fixed["end"]))):
         runs = fixed[fixed["end"] == workers]
         share, end = workers / runs["limit_workers"], runs["final_score"]
-        ax.plot(share, end, style.marker(workers), label=str(workers), color=style.colour(workers), **look)
+        ax.plot(share, end, style.marker(place), label=str(workers), color=style.colour(workers), **look)
     ax.axvline(1.0, color=style.WARNING, linewidth=1.2)
     ax.set_xscale("log")
     style.plain(ax.xaxis)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from analysis.data.study import Study
-from analysis.figures.style import Panel
+from analysis.figures.drawing import Panel
 
 SECTIONS = {  # of the page, in its order
     "settings": "Settings compared",

@@ -12,12 +12,11 @@ from analysis.data.outcomes import reference_score
 from analysis.data.study import Schedule, Study
 from analysis.figures import style
 from analysis.figures.figure import StudyFigure
-from analysis.figures.panels import named
+from analysis.figures.panels import legend_title, named
 from analysis.figures.sentences import names
 from analysis.words import count, duration, listed, number
 
-_LINE = 12  # points from one label's row to the next
-_LETTER = 0.03  # a letter's width, as a share of the largest speed
+_FAR = 0.6  # of the most: where all are closer together than that, an axis need not begin at 0
 _MOST_RANKED = 4  # schedules that are all named
 
 
@@ -26,44 +25,32 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
     points = frontier_points(study)
     best = points[points["best"]].sort_values("speed", kind="stable")
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
-    rows = _label_rows(points.loc[[schedule.label for schedule in study.schedules(dynamic=True)], "speed"])
     numbers = points.to_dict("index")
     for schedule in study.schedules():
-        row, label = rows.get(schedule.label, 0), named(study, schedule)
-        _draw_point(ax, numbers[schedule.label], schedule, row, label)
-    ax.set_xlim(0, 1.18 * points["speed"].max())
-    ax.set_ylim(-0.08 * ax.get_ylim()[1], 1.1 * ax.get_ylim()[1])
+        _draw_point(ax, numbers[schedule.label], schedule, named(study, schedule))
+    ax.margins(0.12)
+    if points["speed"].min() < _FAR * points["speed"].max():
+        ax.set_xlim(0, 1.1 * points["speed"].max())
+    if points["learning"].min() < _FAR * points["learning"].max():
+        ax.set_ylim(bottom=-0.06 * ax.get_ylim()[1])
     ax.set_xlabel("speed (environment steps per second)")
-    ax.set_ylabel("learning (mean score, all episodes)")
+    ax.set_ylabel("mean score, all episodes")
     style.plain(ax.xaxis)
     ax.set_title("Learning efficiency against speed")
     style.note(ax, "grey: schedules that no other beats in both; hollow: dynamic")
+    style.legend(ax, legend_title(study))
     return ax
 
 
-def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, row: int, label: str) -> None:
-    """Draw a schedule's point with its intervals and its label: fixed ones above, dynamic ones in a row below."""
+def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, label: str) -> None:
+    """Draw a schedule's point with its intervals."""
     shade = style.tone(schedule)
     if np.isfinite(point["learning_low"]) and point["runs"] >= statistics.FEWEST_TO_RESAMPLE:
         ax.plot([point["speed"]] * 2, [point["learning_low"], point["learning_high"]], color=shade, linewidth=1.6)
         ax.plot([point["speed_low"], point["speed_high"]], [point["learning"]] * 2, color=shade, linewidth=1.6)
     face = "white" if schedule.dynamic else shade
     ax.plot(point["speed"], point["learning"], style.shape(schedule), markersize=9, markerfacecolor=face,
-            markeredgecolor=shade, markeredgewidth=1.6, zorder=4)  # fmt: skip
-    side = {"xytext": (8, -14 - _LINE * row)} if schedule.dynamic else {"xytext": (-7, 7), "ha": "right"}
-    ax.annotate(label, (point["speed"], point["learning"]), textcoords="offset points", fontsize=9.5,
-                color=shade, **side)  # fmt: skip
-
-
-def _label_rows(speeds: pd.Series) -> dict[str, int]:
-    """Return the row, counted from the top, in which each label below its point runs into no other."""
-    ends: list[float] = []  # of the last label in each row
-    rows = {}
-    for label, speed in speeds.sort_values(kind="stable").items():
-        free = next((row for row, end in enumerate(ends) if end < speed), len(ends))
-        ends[free : free + 1] = [speed + _LETTER * len(str(label)) * speeds.max()]
-        rows[str(label)] = free
-    return rows
+            markeredgecolor=shade, markeredgewidth=1.6, zorder=4, label=label)  # fmt: skip
 
 
 def frontier_points(study: Study) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """The figure that answers a study's question; which it is depends on what the study varies."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,8 @@ from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import collapse_map, fixed_workers, settings, style
 from analysis.figures.figure import StudyFigure
-from analysis.figures.panels import draw_limit, named
-from analysis.figures.score_axes import plot_score_over
+from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
-
-_PLATE = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}  # behind words that lie on lines
 
 
 def main_figure(study: Study) -> StudyFigure:
@@ -24,11 +20,15 @@ def main_figure(study: Study) -> StudyFigure:
         return figure._replace(name="main")
     if study.compares_settings:
         return settings.figures(study)[0]._replace(name="main")
-    if study.shown.schedules(dynamic=False):
-        panels, sentence = (fixed_workers.plot_fixed_score, plot_bearing), fixed_workers.sentence
-    else:
-        panels, sentence = (partial(plot_score_over, axis="episodes"), plot_bearing), of_all
-    return StudyFigure("main", "What was learned", panels, sentence, section="report")
+    sentence = fixed_workers.sentence if study.shown.schedules(dynamic=False) else of_all
+    return StudyFigure("main", "What was learned", (plot_learning, plot_bearing), sentence, section="report")
+
+
+def plot_learning(study: Study, ax: Axes) -> Axes:
+    """Draw the mean score of every schedule over the episodes."""
+    plot_score(study, ax, study.schedules())
+    ax.set_title(f"Mean score over {study.episodes:,} episodes")
+    return ax
 
 
 def of_all(study: Study) -> str:
@@ -40,16 +40,17 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
     """Draw what each schedule has learned at the end against its workers, and where the master saturates."""
     schedules = study.schedules()
     for schedule in schedules:
-        (_draw_arrow if schedule.dynamic else _draw_fixed)(study, ax, schedule)
+        (_draw_growth if schedule.dynamic else _draw_fixed)(study, ax, schedule)
     limit = limit_of(study)
     style.worker_axis(ax, sorted({count for schedule in schedules for count in (schedule.start, schedule.end)}))
     ax.set_ylim(top=1.15 * ax.get_ylim()[1])
     style.from_zero(ax)
     if limit:
         draw_limit(ax, limit)
+    style.legend(ax)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What was learned, by number of workers")
-    style.note(ax, "dots: runs; markers: those that learned; arrows: dynamic schedules")
+    style.note(ax, "dots: runs; markers: those that learned; hollow: dynamic, from start to end")
     return ax
 
 
@@ -62,19 +63,14 @@ def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=shade, zorder=3)
     if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
-    shape = style.shape(schedule)
-    ax.plot(schedule.end, shown.value, shape, markersize=9, markeredgecolor="white", markeredgewidth=0.8, **look)
-    ax.annotate(named(study, schedule), (schedule.end, shown.value), (8, 7), textcoords="offset points", fontsize=9.5,
-                bbox=_PLATE, color=shade, zorder=6)  # fmt: skip
+    ax.plot(schedule.end, shown.value, style.shape(schedule), markersize=9, markeredgecolor="white",
+            markeredgewidth=0.8, linestyle="none", label=named(study, schedule), **look)  # fmt: skip
 
 
-def _draw_arrow(study: Study, ax: Axes, schedule: Schedule) -> None:
-    """Draw a dynamic schedule from its start to the number of workers that it came to."""
+def _draw_growth(study: Study, ax: Axes, schedule: Schedule) -> None:
+    """Draw a dynamic schedule as a line from its start to the number of workers that it came to."""
     height, end = (outcomes.estimate(study, schedule, column).value for column in ("final_score", "workers_max"))
-    look = {"color": style.tone(schedule), "linestyle": style.line(schedule)["linestyle"], "linewidth": 1.8}
-    arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
-    ax.annotate("", (end, height), (schedule.start, height), arrowprops=arrow, zorder=3)
-    there = [text.get_text() for text in ax.texts if "→" in text.get_text()]
-    place = {"textcoords": "offset points", "va": "center", "fontsize": 9, "color": look["color"], "bbox": _PLATE}
-    if schedule.span not in there:
-        ax.annotate(schedule.span, (end, height), (-10, -14 - 13 * len(there)), zorder=5, **place)
+    shade, dashes = style.tone(schedule), style.line(schedule)["linestyle"]
+    ax.plot([schedule.start, end], [height, height], style.shape(schedule), linestyle=dashes, linewidth=1.6,
+            markersize=8, markevery=[1], markerfacecolor="white", markeredgewidth=1.6, color=shade, zorder=5,
+            label=named(study, schedule))  # fmt: skip

@@ -1,7 +1,9 @@
 """Panels that several figures share: score and time over the episodes, and what stands around them."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from analysis.data import curves, outcomes
@@ -39,7 +41,7 @@ def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     for order, schedule in enumerate(schedules):
         band = curves.over_episodes(study, schedule, "clock_s")
         scaled = curves.Band(band.x, band.middle / unit_s, band.low / unit_s, band.high / unit_s, band.runs)
-        style.draw_band(ax, scaled, schedule, order)
+        style.draw_band(ax, scaled, schedule, order, label=named(study, schedule))
     style.from_zero(ax)
     _frame(study, ax, schedules, "episodes")
     ax.set_ylabel(f"time spent ({unit})")
@@ -71,8 +73,11 @@ def draw_limit(ax: Axes, limit: Limit) -> None:
     """Mark the number of workers that the master was to bear, known before the runs."""
     ax.axvspan(limit.workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
     ax.axvline(limit.workers, color=style.WARNING, linewidth=1.2)
-    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.42 * ax.get_ylim()[1])
-    ax.annotate(text, place, (5, 0), textcoords="offset points", va="top", fontsize=8.5, color=style.WARNING)
+    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.5 * sum(ax.get_ylim()))
+    low, high = np.log(ax.get_xlim())
+    is_left = np.log(limit.workers) < 0.5 * (low + high)  # words go to where there is more room
+    side: dict[str, Any] = {"xytext": (5, 0), "ha": "left"} if is_left else {"xytext": (-5, 0), "ha": "right"}
+    ax.annotate(text, place, textcoords="offset points", va="center", fontsize=8.5, color=style.WARNING, **side)
 
 
 def named(study: Study, schedule: Schedule) -> str:

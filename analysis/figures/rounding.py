@@ -31,6 +31,13 @@ def round_figure(figure: Figure) -> None:
         _round_texts(ax)
 
 
+def round_layout(figure: Figure) -> None:
+    """Round where the axes stand, which follows from the widths of words."""
+    for ax in figure.axes:
+        left, bottom, width, height = (round(float(n), 3) for n in ax.get_position(original=True).bounds)
+        ax.set_position((left, bottom, width, height))
+
+
 def _round_lines(ax: Axes) -> None:
     for line in ax.lines:
         line.set_data(rounded(line.get_xdata(orig=False)), rounded(line.get_ydata(orig=False)))

@@ -28,7 +28,7 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"score at the end ({study.score.unit})")
     ax.set_title("Score at the end, by setting")
-    style.note(ax, "markers: IQM of the runs that learned; lines: 95 % interval or range")
+    style.note(ax, "IQM of the runs that learned; lines: 95 % interval or range")
     style.legend(ax, legend_title(study))
     return ax
 
@@ -37,10 +37,11 @@ def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float) -> None
     """Draw a schedule's score at the end with its spread; its label goes into the legend once."""
     shown = outcomes.estimate(study, schedule)
     look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
+    look["markerfacecolor"] = "white" if schedule.dynamic else look["color"]
     ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, **look)
     label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
     ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
-            markeredgecolor="white", markeredgewidth=0.7, **look)  # fmt: skip
+            markeredgecolor=look["color"] if schedule.dynamic else "white", markeredgewidth=0.9, **look)  # fmt: skip
     if outcomes.is_mixed(study, schedule):
         hits = outcomes.learned(study, schedule)
         ax.annotate(f"{hits.sum()} of {len(hits)} learned", (shown.value, height), (7, 5), textcoords="offset points",

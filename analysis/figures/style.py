@@ -1,28 +1,31 @@
 """One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded."""
 
-import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib import colormaps, ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
-from PIL import Image
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from analysis.data.curves import Band
-from analysis.data.study import Schedule, Study
-from analysis.figures.rounding import round_figure
+from analysis.data.study import Schedule
 
-PANEL_INCHES = (5.0, 3.25)  # without the legend
-LEGEND_LINE_INCHES = 0.2
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 _LEGEND_LETTERS = 70  # that fit into a line under a panel
-_MARKERS = "XvDPo^s<"
+_MARKERS = "osD^vPX*<>phd8H"  # filled, and told apart in print
+NOTE = "note"  # marks the words under a title
+LEGEND: dict[str, Any] = {
+    "columnspacing": 0.9,
+    "handlelength": 2.1,
+    "handletextpad": 0.4,
+    "title_fontsize": 9,
+    "alignment": "left",
+}
 _SETTINGS = (
     "#0072b2",
     "#d55e00",
@@ -35,6 +38,7 @@ _SETTINGS = (
     "#8c1c13",
     "#3a7d44",
 )
+_LABEL_SHARE = 0.026  # of an axis's width, for a digit and half the gap to the next
 _MOST = 48  # workers at the bright end of the colour scale
 _RC = {
     "font.family": "DejaVu Sans",
@@ -62,6 +66,7 @@ _RC = {
     "legend.fontsize": 8.5,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
+    "svg.hashsalt": "a3c",  # names inside an SVG do not depend on chance
 }
 
 
@@ -71,9 +76,9 @@ def colour(workers: int) -> str:
     return to_hex(colormaps["plasma"](0.84 * place**1.3))
 
 
-def marker(workers: int) -> str:
-    """Return the marker of a worker count."""
-    return _MARKERS[round(3 * math.log2(workers)) % len(_MARKERS)]
+def marker(place: int) -> str:
+    """Return the marker of what is drawn at a place among others."""
+    return _MARKERS[place % len(_MARKERS)]
 
 
 def tone(schedule: Schedule) -> str:
@@ -87,8 +92,8 @@ def setting_colour(place: int) -> str:
 
 
 def shape(schedule: Schedule) -> str:
-    """Return a schedule's marker."""
-    return marker(schedule.end) if schedule.tint < 0 else _MARKERS[schedule.tint % len(_MARKERS)]
+    """Return a schedule's marker: one that no other schedule, or setting, of the study has."""
+    return marker(schedule.place if schedule.tint < 0 else schedule.tint)
 
 
 def line(schedule: Schedule, order: int = 0) -> dict:
@@ -132,31 +137,32 @@ def legend(ax: Axes, title: str = "workers") -> None:
         [handle for handle, _ in by_rows],
         [label for _, label in by_rows],
         ncols=columns,
-        columnspacing=0.9,
-        handlelength=2.1,
-        handletextpad=0.4,
         title=title,
+        **LEGEND,
         **_below(ax),
     )
 
 
 def legend_of_parts(ax: Axes) -> None:
     """Put a legend of what a panel's parts are under the axes."""
-    ax.legend(ncols=4, columnspacing=0.9, handlelength=1.2, handletextpad=0.5, **_below(ax))
+    ax.legend(ncols=4, **{**LEGEND, "handlelength": 1.2}, **_below(ax))
 
 
 def _below(ax: Axes) -> dict:
     """Return where a legend stands: under the axes and their labels, whatever the height of the axes."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    down = ScaledTranslation(-8 / 72, -38 / 72, figure.dpi_scale_trans)
-    place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": ax.transAxes + down}
-    return {**place, "borderaxespad": 0.0, "title_fontsize": 9, "alignment": "left"}
+    down = ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
+    across = blended_transform_factory(figure.transFigure, ax.transAxes + down)  # from the picture's left edge
+    place = {"loc": "upper left", "bbox_to_anchor": (0.02, 0), "bbox_transform": across}
+    return {**place, "borderaxespad": 0.0}
 
 
 def note(ax: Axes, text: str) -> None:
     """Put small grey words between the title and the axes."""
-    ax.text(0.0, 1.03, text, transform=ax.transAxes, ha="left", va="bottom", fontsize=8.5, color=MUTED)
+    words = ax.text(0.0, 1.03, text, transform=ax.transAxes, ha="left", va="bottom", fontsize=8.5, color=MUTED)
+    words.set_gid(NOTE)
+    words.set_in_layout(False)  # too long for its axes, it goes left; the axes keep their size
 
 
 def from_zero(ax: Axes) -> None:
@@ -179,10 +185,27 @@ def plain(axis) -> None:
 def worker_axis(ax: Axes, counts: list[int]) -> None:
     """Make x a logarithmic axis of worker counts, labelled where there are any."""
     ax.set_xscale("log")
-    ax.set_xticks(counts, [str(count) for count in counts])
+    ax.set_xticks(counts, _labels_with_room(counts))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
     ax.set_xlim(min(counts) / 1.35, max(counts) * 1.35)
     ax.set_xlabel("workers")
+
+
+def _labels_with_room(counts: list[int]) -> list[str]:
+    """Return the labels of ticks on a logarithmic axis, without those that would run into the one before."""
+    room = _LABEL_SHARE * math.log(1.35**2 * max(counts) / min(counts))
+    labels: list[str] = []
+    last = -math.inf
+    for count in counts:
+        has_room = math.log(count) - last >= room * len(str(count))
+        labels.append(str(count) if has_room else "")
+        last = math.log(count) if has_room else last
+    return labels
+
+
+def whole_numbers(axis) -> None:
+    """Label an axis of counts, of which there are no halves."""
+    axis.set_major_locator(ticker.MaxNLocator(6, integer=True))
 
 
 @contextmanager
@@ -194,38 +217,7 @@ def paper() -> Iterator[None]:
         yield
 
 
-Panel = Callable[[Study, Axes], Axes]
-
-
 def make_logarithmic(ax: Axes) -> None:
     """Make y logarithmic, unless all that is drawn is 0: by a profile without costs nothing takes any time."""
     if any((np.asarray(line.get_ydata(), float) > 0).any() for line in ax.lines):
         ax.set_yscale("log")
-
-
-def draw(study: Study, panels: list[Panel]) -> Figure:
-    """Return a figure with the panels side by side, two in a row."""
-    columns = min(2, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    figure = Figure(layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr, call-arg]
-    for place, panel in enumerate(panels):
-        panel(study, figure.add_subplot(rows, columns, place + 1))
-    round_figure(figure)
-    lines = max(_legend_lines(ax) for ax in figure.axes)
-    figure.set_size_inches(PANEL_INCHES[0] * columns, (PANEL_INCHES[1] + LEGEND_LINE_INCHES * lines) * rows)
-    return figure
-
-
-def _legend_lines(ax: Axes) -> int:
-    legend = ax.get_legend()
-    return math.ceil(len(legend.get_texts()) / legend._ncols) if legend else 0  # type: ignore[attr-defined]
-
-
-def image(figure: Figure, dpi: int = 150) -> bytes:
-    """Return the figure as PNG with 256 colours, a third of its size; equal figures give equal bytes."""
-    drawn, buffer = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi, metadata={"Software": None})
-    picture = Image.open(drawn).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    picture.save(buffer, "png", optimize=True)
-    return buffer.getvalue()

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from analysis.data.study import Schedule, Study
+from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import axis_of, draw_over
 from analysis.figures.sentences import grouped
@@ -16,6 +17,7 @@ def plot_workers_alive(study: Study, ax: Axes, axis: str = "episodes") -> Axes:
     """Draw how many workers the dynamic schedules had, over episodes or clock_s."""
     draw_over(study, ax, study.schedules(dynamic=True), "workers", axis)
     ax.set_ylim(bottom=0)
+    style.whole_numbers(ax.yaxis)
     ax.set_ylabel("workers")
     ax.set_title(f"Workers alive over {'time' if axis == 'clock_s' else axis_of(study, axis)[1]}")
     return ax

@@ -16,9 +16,8 @@ from a3c_core.tools import heartbeat
 from analysis.data import compact
 from analysis.data.load import assemble, gather, read_plan
 from analysis.data.study import Study, StudyError
-from analysis.figures import catalogue, style
-from analysis.figures.main import main_figure
-from analysis.pages import page, readme, tables
+from analysis.figures import drawing, style
+from analysis.pages import gallery, page, readme, tables
 from analysis.pages.extras import NO_EXTRAS, Extras
 from analysis.words import count
 
@@ -55,20 +54,29 @@ def _write_figures(
     study: Study, folder: Path, written: dict[str, pd.DataFrame], extras: Extras, progress: Progress
 ) -> None:
     """Write the figures, and the pages that show them; remove figures of an earlier time."""
-    entries = [main_figure(study), *catalogue.catalogue(study, extras.figures)] if len(study.done) else []
-    task = progress.add_task("drawing", total=2 * len(entries))
-    for entry in entries:
-        with style.paper():
-            figure = style.draw(entry.part(study), list(entry.panels))
-            _write(folder / "figures" / f"{entry.name}.png", style.image(figure))
+    task = progress.add_task("drawing", total=gallery.count(study, extras))
+    written_now: set[str] = set()
+
+    def keep(name: str, drawn: drawing.Drawing, file: bytes | None) -> None:
+        if file is not None:
+            files = {f"{name}.png": file, **(_vectors(name, drawn) if extras.svg else {})}
+            for path, content in files.items():
+                _write(folder / "figures" / path, content)
+            written_now.update(files)
         progress.advance(task)
+
+    html = page.render(study, written, extras, keep)
     for old in (folder / "figures").glob("*.*"):
-        is_drawn = old.suffix == ".png" and old.stem in {entry.name for entry in entries}
-        if old.suffix in (".png", ".svg") and not is_drawn:
+        if old.suffix in (".png", ".svg") and old.name not in written_now:
             old.unlink()
-    html = page.render(study, written, extras, lambda name: progress.advance(task))
     _write(folder / "index.html", html.encode())
     _write(folder / "README.md", readme.render(study, folder, extras).encode())
+
+
+def _vectors(name: str, drawn: drawing.Drawing) -> dict[str, bytes]:
+    """Return a figure's panels as SVG, for those who asked: several times the size of the picture."""
+    with style.paper():
+        return {f"{name}-{number}.svg": content for number, content in enumerate(drawing.svg(drawn), start=1)}
 
 
 def summary(built: Built, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Figures and claims from outside the package, which a page shows beside the package's own."""
+"""What a page has beyond the package's own: figures and claims from outside, and files that were asked for."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +16,7 @@ class Extras(NamedTuple):
     figures: tuple[Figures, ...] = ()
     claims: tuple[Claim, ...] = ()
     options: tuple[str, ...] = ()
+    svg: bool = False  # whether figures/ also gets every panel as SVG
 
 
 NO_EXTRAS = Extras()

@@ -1,65 +1,51 @@
 """The page: a study's answer, claims, figures and tables as one HTML file that needs nothing else."""
 
-import base64
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import pandas as pd
 
 from analysis.claims.catalogue import judge_all
-from analysis.claims.claim import Judgement
 from analysis.claims.documents import DOCUMENTS
 from analysis.claims.finding import RULES
 from analysis.data import metrics
 from analysis.data.capacity import limit_of
 from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
 from analysis.data.study import Study
-from analysis.figures import catalogue, style
-from analysis.figures.figure import SECTIONS, StudyFigure
-from analysis.figures.main import main_figure
+from analysis.pages import gallery
 from analysis.pages.answer import answer
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
+from analysis.pages.gallery import OnFigure, Setting, nobody_asks
 from analysis.words import count, duration, listed, number, percent, with_interval
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+NARROW = "\u202f"  # a space where no line ends
 _MOST_MISSING = 30  # rows of missing cells on the page
-
-OnFigure = Callable[[str], None]
-
-
-class Drawn(NamedTuple):
-    """A figure on the page."""
-
-    name: str
-    title: str
-    says: str
-    panels: list[str]  # each a PNG, in base64
 
 
 def render(
     study: Study,
     tables: dict[str, pd.DataFrame],
     extras: Extras = NO_EXTRAS,
-    on_figure: OnFigure = lambda name: None,
+    on_figure: OnFigure = nobody_asks,
 ) -> str:
-    """Return the page."""
+    """Return the page; `on_figure` gets each figure as it is drawn."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    judged = judge_all(study, more=extras.claims) if len(study.done) else []
-    shown = [judgement for judgement in judged if judgement.rests_on_data]
-    told = shown if len(shown) < len(judged) - 2 else judged  # a study of something else only lists what it can judge
+    settings = gallery.settings_of(study)
+    groups = [_claims(study, setting, extras) for setting in settings] if len(study.done) else []
     return template.render(
         study=study,
         facts=facts(study),
         answer=answer(study),
         missing=_missing(study),
-        main=_drawn(study, main_figure(study), on_figure) if len(study.done) else None,
-        claims=told,
-        undecidable=listed(str(j.number) for j in judged if j not in told) if len(told) < len(judged) else "",
-        verdicts=_verdicts(study, told, extras),
-        sections=_sections(study, extras, on_figure),
+        settings=settings,
+        main=gallery.main_figures(study, on_figure) if len(study.done) else [],
+        claims=[group for group in groups if group["claims"]],
+        verdicts=_verdicts(study, groups),
+        sections=gallery.sections(study, extras, on_figure),
         tables=[make(study, tables["schedules"]) for make in (_learning_table, _master_table)]
         if len(study.done)
         else [],
@@ -96,28 +82,6 @@ def rerun_command(study: Study) -> str:
     return " ".join(["python run_sweep.py", f"--grid {grid}", *settings, f"--seeds {chosen}"])
 
 
-def _drawn(study: Study, entry: StudyFigure, on_figure: OnFigure) -> Drawn:
-    on_figure(entry.name)
-    part = entry.part(study)
-    with style.paper():
-        images = [style.image(style.draw(part, [panel])) for panel in entry.panels]
-    setting = "" if entry.whole or not study.shown_variant else f" ({study.shown_variant})"
-    return Drawn(
-        entry.name, entry.title + setting, entry.says(study), [base64.b64encode(image).decode() for image in images]
-    )
-
-
-def _sections(study: Study, extras: Extras, on_figure: OnFigure) -> list[dict[str, Any]]:
-    entries = catalogue.catalogue(study, extras.figures)
-    sections = []
-    for key, title in SECTIONS.items():
-        drawn = [_drawn(study, entry, on_figure) for entry in entries if entry.section == key]
-        gaps = catalogue.gaps(study) if key == "report" else []
-        if drawn or gaps:
-            sections.append({"id": key, "title": title, "figures": drawn, "gaps": gaps})
-    return sections
-
-
 def _missing(study: Study) -> dict[str, Any] | None:
     """Return what to say of cells without a usable run."""
     rows = study.missing
@@ -140,15 +104,23 @@ def _missing(study: Study) -> dict[str, Any] | None:
     return {"title": title, "rows": shown, "more": max(0, len(rows) - _MOST_MISSING)}
 
 
-def _verdicts(study: Study, shown: list[Judgement], extras: Extras) -> dict[str, Any] | None:
+def _claims(study: Study, setting: Setting, extras: Extras) -> dict[str, Any]:
+    """Return the claims that the runs of a setting can judge, and the numbers of those that they can't."""
+    judged = judge_all(study, setting.variant, extras.claims)
+    shown = [judgement for judgement in judged if judgement.rests_on_data]
+    others = listed(str(judgement.number) for judgement in judged if judgement not in shown)
+    return {"setting": setting, "claims": shown, "others": others}
+
+
+def _verdicts(study: Study, groups: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the verdicts by setting, if there are several settings to compare."""
-    variants = list(dict.fromkeys(study.done["variant"]))
-    numbers = [judgement.number for judgement in shown]
-    if len(variants) < 2 or study.compares_settings or not numbers:
+    numbers = sorted({judgement.number for group in groups for judgement in group["claims"]})
+    if len(groups) < 2 or not numbers:
         return None
-    judged = {variant: judge_all(study, variant, extras.claims) for variant in variants}
-    by_variant = {variant: {j.number: j.verdict for j in judgements} for variant, judgements in judged.items()}
-    rows = [{"variant": v, "verdicts": [verdicts[n] for n in numbers]} for v, verdicts in by_variant.items()]
+    rows = []
+    for group in groups:
+        verdicts = {judgement.number: judgement.verdict for judgement in group["claims"]}
+        rows.append({"variant": group["setting"].variant, "verdicts": [verdicts.get(n, "–") for n in numbers]})
     return {"numbers": numbers, "rows": rows}
 
 
@@ -205,7 +177,11 @@ def _with_settings(study: Study, table: pd.DataFrame, shown: dict[str, Any]) -> 
 
 
 def _interval(row: Mapping[Any, Any], name: str, show: Callable[[float], str]) -> str:
-    return with_interval(Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["runs"]), show)
+    """Return an estimate with its interval, which breaks only before its bracket, so that tables fit."""
+    low = max(row[f"{name}_low"], min(0.0, row[name]))  # Student's interval knows not that there is nothing below 0
+    words = with_interval(Estimate(row[name], low, row[f"{name}_high"], row["runs"]), show)
+    value, bracket, interval = words.partition(" [")
+    return f"{value}{bracket}{interval.replace(' ', NARROW)}"
 
 
 def _method(study: Study) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ def draw(comparisons: Sequence[Comparison], path: Path) -> None:
         plot_quantity(comparisons, quantity, ax)
         ax.set(title=title, xlabel=f"measured, {unit}", ylabel=f"predicted, {unit}")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, format="png", dpi=150)
 
 
