@@ -4,8 +4,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
+import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -45,7 +46,7 @@ class Window:
 
         self._pygame = pygame
         pygame.display.init()
-        self._surface = None
+        self._surface: Any = None
 
     def show(self, frame: NDArray) -> bool:
         pygame = self._pygame
@@ -78,15 +79,14 @@ def blocks(frame: NDArray) -> str:
     """Return a frame as lines of upper half blocks: the text's colour is the upper pixel, its ground the lower."""
     height, width, _ = frame.shape
     rows = max(1, round(_COLUMNS * height / width / 2))
-    pixels = Image.fromarray(frame).resize((_COLUMNS, 2 * rows), Image.Resampling.BOX).load()
+    pixels = np.asarray(Image.fromarray(frame).resize((_COLUMNS, 2 * rows), Image.Resampling.BOX))
     lines = []
-    for row in range(rows):
-        pairs = ((pixels[column, 2 * row], pixels[column, 2 * row + 1]) for column in range(_COLUMNS))
-        lines.append("".join(_block(upper, lower) for upper, lower in pairs) + _PLAIN + "\n")
+    for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):  # [columns, 3] each
+        lines.append("".join(map(_block, upper, lower)) + _PLAIN + "\n")
     return "".join(lines)
 
 
-def _block(upper: tuple[int, int, int], lower: tuple[int, int, int]) -> str:
+def _block(upper: NDArray, lower: NDArray) -> str:
     return "\x1b[38;2;{};{};{}m\x1b[48;2;{};{};{}m▀".format(*upper, *lower)
 
 
