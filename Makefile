@@ -40,7 +40,6 @@ $(VENV)/.ready-ray: requirements-ray.lock $(READY)
 
 demo: setup  ## a small real sweep in virtual time, its picture and its report
 	$(RUN) run_sweep.py --grid quick
-	$(RUN) -m analysis.report results/quick
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
 
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--address", metavar="HOST:PORT", help="the Ray cluster (default: one of our own, here)")
     how.add_argument("--fresh", action="store_true", help="start over; older results are kept aside")
     how.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
+    how.add_argument("--no-page", action="store_true", help="don't draw the study's page at the end")
     how.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="default: results")
     tracking = made.add_argument_group("tracking")
     tracking.add_argument("--tracking-uri", metavar="URI", help="an MLflow store (default: sqlite:///mlflow.db)")

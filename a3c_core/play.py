@@ -32,6 +32,7 @@ EXAMPLES = """\
 examples:
   python -m a3c_core.play --checkpoint results/run                      # ten episodes of a run's newest checkpoint
   python -m a3c_core.play --checkpoint results/run --gif bird.gif       # and an animation of the best of them
+  python -m a3c_core.play --checkpoint results/run --live               # watch it, in a window or in the terminal
   python -m a3c_core.play --checkpoint results/run --greedy             # always the likeliest action, no dice
   python -m a3c_core.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
   python -m a3c_core.play --checkpoint results/run --trust mine         # it names parts of your own module mine.py
@@ -61,6 +62,9 @@ def main(arguments: list[str] | None = None) -> None:
         refuse_outsiders(checkpoint, options.trust)
         environment = environment_of(checkpoint, options.max_steps)
         policy = policy_of(checkpoint, environment, options.greedy)
+        if options.live:
+            _watch(options, policy, environment)
+            return
         games = [play_game(policy, environment, options.seed, episode) for episode in range(options.episodes)]
         rich.console.Console().print(_table(checkpoint, games))
         if options.gif is not None:
@@ -158,6 +162,19 @@ def _table(checkpoint: Checkpoint, games: list[Played]) -> rich.table.Table:
     return table
 
 
+def _watch(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig) -> None:
+    """Show one episode after the other, until somebody has seen enough."""
+    from a3c_core.tools.live import new_screen, watch
+
+    screen = new_screen()
+    try:
+        for episode in range(options.episodes):
+            if not watch(policy, environment, options.seed, episode, screen):
+                return
+    except KeyboardInterrupt:
+        return
+
+
 def _save_gif(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig, games: list[Played]) -> None:
     from a3c_core.tools.animation import film, write_gif  # Pillow and pygame, which only those who look need to load
 
@@ -183,6 +200,7 @@ def _parser() -> Parser:
         "--seed", type=whole_number(0, MOST_EPISODES), default=0, help="of games and actions drawn (default: 0)"
     )
     parser.add_argument("--max-steps", type=count, metavar="N", help="end episodes here (default: as in training)")
+    parser.add_argument("--live", action="store_true", help="watch it instead: in a window, or here without a display")
     parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best one's beginning")
     parser.add_argument("--gif-steps", type=count, default=600, metavar="N", help="its length (default: 600)")
     return parser

@@ -1,6 +1,8 @@
-"""The longest files first, so that two workers (`make test`) are done at about the same time."""
+"""The longest files first, so that two workers (`make test`) are done at about the same time; sweeps without pages."""
 
 from pathlib import Path
+
+import pytest
 
 LONGEST_FIRST = (
     "test_storm",
@@ -14,6 +16,7 @@ LONGEST_FIRST = (
     "test_report",
     "test_mlflow_ui",
     "test_tracking_end",
+    "test_sweep_page",
     "test_train",
     "test_bad_state",
     "test_setup",
@@ -25,3 +28,9 @@ def pytest_collection_modifyitems(items):
     """Sort the tests by their files, those of a file as they stand."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(Path(item.path).stem, len(places)))
+
+
+@pytest.fixture(autouse=True)
+def no_page(monkeypatch):
+    """Sweeps in the tests' own process make no page, which would take longer than they do."""
+    monkeypatch.setattr("experiments.sweep.page.is_possible", lambda: False)

@@ -4,14 +4,15 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import yaml
 
 ROOT = Path(__file__).parent.parent
-COMMAND = [sys.executable, str(ROOT / "run_sweep.py")]
+WITH_PAGE = [sys.executable, str(ROOT / "run_sweep.py")]
+COMMAND = [*WITH_PAGE, "--no-page"]  # which would take longer than a small sweep
 PATIENCE_S = 900.0  # ends what hangs, and nothing else: a busy machine may take minutes for what takes seconds
 
 
@@ -35,10 +36,10 @@ def sweep(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 @contextmanager
-def started_sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen]:
+def started_sweep(folder: Path, *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[subprocess.Popen]:
     """Start run_sweep.py in the folder, with its output in output.txt; kill it at the end if it still runs."""
     with (folder / "output.txt").open("ab") as output:
-        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=output, stderr=output)
+        process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=output, stderr=output)
     try:
         yield process
     finally:
@@ -62,6 +63,11 @@ def cell_processes(folder: Path) -> dict[str, int]:
 def tracker_processes(folder: Path) -> list[int]:
     """Return the process ids of the tracking processes of sweeps that were started in the folder."""
     return [process for process, _ in _processes(folder, "experiments.tracking.tracker")]
+
+
+def page_processes(folder: Path) -> list[int]:
+    """Return the process ids of what makes pages for sweeps that were started in the folder."""
+    return [process for process, _ in _processes(folder, "experiments.sweep.page")]
 
 
 def _processes(folder: Path, module: str) -> Iterator[tuple[int, list[str]]]:

@@ -191,7 +191,7 @@ def test_no_space_even_for_the_plan_is_one_sentence(tmp_path):
 @pytest.mark.parametrize("readers", ["head -1", "true"])
 def test_a_sweep_goes_on_when_nobody_reads_it(tmp_path, readers):
     write_grid(tmp_path, axes={"workers": [2]})
-    command = f"{sys.executable} {ROOT / 'run_sweep.py'} --grid tiny {QUIET} | {readers}; exit ${{PIPESTATUS[0]}}"
+    command = f"{' '.join(COMMAND)} --grid tiny {QUIET} | {readers}; exit ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert metadata(tmp_path / "results/tiny" / CELL)["status"] == "finished"
@@ -201,7 +201,7 @@ def test_a_sweep_goes_on_when_nobody_reads_it(tmp_path, readers):
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_sweep_and_a_report_without_standard_streams(tmp_path, closed):
     write_grid(tmp_path, axes={"workers": [2]})
-    sweep = f"{sys.executable} {ROOT / 'run_sweep.py'} --grid tiny {QUIET} {closed}"
+    sweep = f"{sys.executable} {ROOT / 'run_sweep.py'} --no-page --grid tiny {QUIET} {closed}"
     ended = subprocess.run(["bash", "-c", sweep], cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=300)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert metadata(tmp_path / "results/tiny" / CELL)["status"] == "finished"

@@ -6,8 +6,9 @@ from urllib.parse import quote
 import pytest
 
 from a3c_core.results.records import read_records
-from experiments.tracking.mirror import Tracker, comparison
+from experiments.tracking.mirror import Tracker
 from experiments.tracking.store import connect
+from experiments.tracking.sweep_run import comparison
 from tests.browser import INSTALLED, browser
 from tests.mlflow_server import free_port, mlflow_server, new_database
 from tests.sweeps import wait_for
@@ -17,7 +18,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not INSTALLED, reason="chromium and chromedriver are not installed"),
 ]
-NAMES = [f"workers={count},seed=0" for count in (4, 10, 20, 40)]
+CELLS = {f"{count} workers, seed 0": f"workers={count},seed=0" for count in (4, 10, 20, 40)}  # by the runs' names
+NAMES = list(CELLS)
 CURVES = "return [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p.data.map(t => [t.name, t.x, t.y]))"
 CHOOSE = "[...document.querySelectorAll('label')].find(label => label.innerText.trim() == arguments[0]).click()"
 
@@ -49,8 +51,8 @@ def window():
 
 def test_the_cells_of_a_sweep_compare(served, window):
     _, runs, address = served
-    ids = [runs[name].info.run_id for name in NAMES]
-    experiment = runs[NAMES[0]].info.experiment_id
+    ids = [runs[cell].info.run_id for cell in CELLS.values()]
+    experiment = runs[CELLS[NAMES[0]]].info.experiment_id
     window.open(f"{address}#/compare-runs?runs={quote(json.dumps(ids))}&experiments={quote(json.dumps([experiment]))}")
     wait_for(lambda: all(name in window.text() for name in NAMES))
     shown = window.text()
@@ -61,15 +63,15 @@ def test_the_cells_of_a_sweep_compare(served, window):
 
 def test_score_curves_stand_side_by_side_by_episodes_and_by_time(served, window):
     study, runs, address = served
-    ids = [runs[name].info.run_id for name in NAMES]
-    window.open(address + comparison(runs[NAMES[0]].info.experiment_id, ids, "score", "step"))
+    ids = [runs[cell].info.run_id for cell in CELLS.values()]
+    window.open(address + comparison(runs[CELLS[NAMES[0]]].info.experiment_id, ids, "episode/score", "step"))
     wait_for(lambda: set(curves(window)) == set(NAMES))
     by_episode = curves(window)
     assert {max(x) for x, _ in by_episode.values()} == {599}
     window.run(CHOOSE, "Time (Relative)")
     wait_for(lambda: all(curves(window)[name] != by_episode[name] for name in NAMES))
     for name, (seconds, _) in curves(window).items():
-        clock = read_records(study.cell(name))["applied_s"].to_numpy()
+        clock = read_records(study.cell(CELLS[name]))["applied_s"].to_numpy()
         assert max(seconds) == pytest.approx(clock[-1] - clock[0], abs=0.01)
 
 

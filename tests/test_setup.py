@@ -108,7 +108,7 @@ def test_a_mistyped_short_name_is_one_line(capsys):
 
 def test_shipped_grids_are_found_and_what_is_printed_next_works_in_any_directory(tmp_path):
     command = f"'{BIN / 'a3c'}' sweep --grid quick --set episodes=50 --only workers=4,seed=0 --results 'my results'"
-    printed = run(f"{command} --no-tracking", tmp_path)
+    printed = run(f"{command} --no-tracking --no-page", tmp_path)
     (following,) = re.findall(r"^Report page: (.*)$", printed, re.MULTILINE)
     assert (tmp_path / "my results/quick+episodes=50/study.json").exists()
     assert "index.html: 1 run, " in run(following, tmp_path)

@@ -13,6 +13,7 @@ from a3c_core.tools.learning_curve import rolling_mean
 from a3c_core.train import train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
+from experiments.sweep.cell import run_cell
 from experiments.sweep.study_folder import StudyFolder, read_json
 from experiments.tracking import uri
 from experiments.tracking.cell_run import LOGGED, milliseconds
@@ -57,15 +58,16 @@ def make_study(folder, name, **content):
     made.write(grid, cells)
     for cell in cells:
         made.prepare(cell, sweep=name, oversubscribed=False)
-        train(cell.config, made.cell(cell.id), run=cell.id)
+        assert run_cell(made.cell(cell.id), cell.id, lambda message: None) == 0
         made.conclude(cell, "finished")
     return made
 
 
 def runs_of(client, name):
-    """Return {run's name: run} of an experiment."""
+    """Return {cell, or name of a sweep's own: run} of an experiment."""
     experiment = client.get_experiment_by_name(name)
-    return {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    runs = client.search_runs([experiment.experiment_id])
+    return {run.data.tags.get("cell", run.info.run_name): run for run in runs}
 
 
 def assert_every_episode_once(client, run, directory):
@@ -73,11 +75,20 @@ def assert_every_episode_once(client, run, directory):
     records = read_records(directory)
     started_ms = milliseconds(metadata(directory)["started"])
     clock = records["applied_s"].to_pylist()
-    for key, values in (("score", records["score"].to_pylist()), ("time_s", clock)):
+    for key, values in (("episode/score", records["score"].to_pylist()), ("episode/clock_s", clock)):
         history = sorted(client.get_metric_history(run.info.run_id, key), key=lambda metric: metric.step)
         assert [metric.step for metric in history] == list(range(len(records)))
         assert [metric.value for metric in history] == values
         assert [metric.timestamp for metric in history] == [started_ms + round(1000 * seconds) for seconds in clock]
+
+
+def assert_wall_times(client, run, directory):
+    """Each episode has its real time once; time does not go back, also where a run was interrupted."""
+    history = sorted(client.get_metric_history(run.info.run_id, "episode/wall_time_s"), key=lambda metric: metric.step)
+    assert [metric.step for metric in history] == list(range(len(read_records(directory))))
+    wall_s = [metric.value for metric in history]
+    assert wall_s[0] > 0
+    assert wall_s == sorted(wall_s)
 
 
 def make_records(episodes):
@@ -86,7 +97,8 @@ def make_records(episodes):
     columns = {
         name: random.integers(0, 50, episodes) for name in ("score", "staleness", "queue_length", "workers_alive")
     }
-    return pa.table({**columns, "applied_s": random.exponential(1.0, episodes).cumsum()})
+    times = {name: random.exponential(1.0, episodes).cumsum() for name in ("applied_s", "wall_s")}
+    return pa.table({**columns, **times})
 
 
 def test_points_are_the_same_wherever_the_records_are_cut():
@@ -96,7 +108,7 @@ def test_points_are_the_same_wherever_the_records_are_cut():
         first = [point for batch in batches(records.slice(0, cut), 0, 5000) for point in batch.points]
         rest = [point for batch in batches(records, cut, 5000) for point in batch.points]
         assert sorted(first + rest) == sorted(whole)
-    scores = [point for point in whole if point.key == "score"]
+    scores = [point for point in whole if point.key == "episode/score"]
     assert [point.episode for point in scores] == list(range(2000))
     assert scores[-1].timestamp_ms == 5000 + round(1000 * records["applied_s"][-1].as_py())
 
@@ -106,7 +118,7 @@ def test_thinned_points_fit_mlflows_batches(every):
     found = list(batches(make_records(50_000), 0, 0, every))
     assert all(len(batch.points) <= MOST_POINTS for batch in found)
     assert found[-1].end == 50_000
-    episodes = [point.episode for batch in found for point in batch.points if point.key == "score"]
+    episodes = [point.episode for batch in found for point in batch.points if point.key == "episode/score"]
     assert episodes == list(range(0, 50_000, every))
 
 
@@ -124,7 +136,8 @@ def test_a_finished_cell_is_a_nested_run_with_everything(store, study):
     assert set(runs) == {f"sweep {study.name}", "workers=2,seed=0", "workers=4,seed=0"}
     directory, run = study.cell("workers=4,seed=0"), runs["workers=4,seed=0"]
     assert_every_episode_once(client, run, directory)
-    assert run.info.status == "FINISHED"
+    assert_wall_times(client, run, directory)
+    assert (run.info.status, run.info.run_name) == ("FINISHED", "4 workers, seed 0")
     assert run.data.tags["mlflow.parentRunId"] == runs[f"sweep {study.name}"].info.run_id
     assert run.data.params["workers"] == "4"
     assert run.data.params["learner.learning_rate"] == "0.0001"
@@ -132,8 +145,12 @@ def test_a_finished_cell_is_a_nested_run_with_everything(store, study):
     assert expected.items() <= run.data.tags.items()
     assert {"commit", "dirty", "cores", "version.numpy"} <= set(run.data.tags)
     summary = read_json(directory / "summary.json")
-    assert run.data.metrics["score_last_tenth"] == summary["score_last_tenth"]
-    assert {"score_mean_100", "staleness", "queue_length", "workers"} <= set(run.data.metrics)
+    assert run.data.metrics["summary/score_last_tenth"] == summary["score_last_tenth"]
+    means = {"mean_100/score", "mean_100/staleness", "mean_100/queue_length", "workers/alive"}
+    assert means <= set(run.data.metrics)
+    assert {name.partition("/")[0] for name in run.data.metrics} == {"episode", "mean_100", "workers", "summary"}
+    experiment = client.get_experiment_by_name(study.name)
+    assert experiment.tags["mlflow.note.content"].startswith("Does it work?")
     artifacts = {item.path for item in client.list_artifacts(run.info.run_id)}
     files = {"config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet", "checkpoint"}
     assert artifacts == files | {"learning_curve.png", "policy.gif"}
@@ -240,7 +257,9 @@ def test_thinning_is_on_request(store, tmp_path):
     made = make_study(tmp_path, "thinned", tracking={"every": 50}, axes={"workers": [2]})
     Tracker(client, uri, made.path).sync()
     run = runs_of(client, "thinned")["workers=2,seed=0"]
-    assert [metric.step for metric in client.get_metric_history(run.info.run_id, "score")] == list(range(0, 300, 50))
+    assert [metric.step for metric in client.get_metric_history(run.info.run_id, "episode/score")] == list(
+        range(0, 300, 50)
+    )
 
 
 def test_a_deleted_experiment_is_not_filled_in_silence(store, study):
@@ -297,6 +316,7 @@ def test_a_sweep_killed_again_and_again_ends_as_if_nothing_had_happened(store, t
         train(cell.config, undisturbed, run=cell.id)
         assert results(directory) == results(undisturbed)
         assert_every_episode_once(client, runs[cell.id], directory)
+        assert_wall_times(client, runs[cell.id], directory)
     assert all((cell / "episodes.parquet").stat().st_mtime_ns == then for cell, then in written.items())
 
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import gymnasium
@@ -22,7 +23,7 @@ from a3c_core.tools import heartbeat
 from a3c_core.tools.assignments import all_settings, read_settings, run_name
 from a3c_core.tools.command_line import Parser, duration, python_command
 from a3c_core.tools.learning_curve import WINDOW, draw_curve
-from a3c_core.train import RunMismatch, train
+from a3c_core.train import OnEpisode, RunMismatch, train
 from a3c_core.virtual.capacity import profile_of
 
 EXAMPLES = """\
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.settings:
             print("\n".join(all_settings(config)))
             return 0
-        return _train(config, directory, console)
+        return _train(config, directory, console, options.tensorboard)
     except (_Refused, RunMismatch, CheckpointError, NoCluster, gymnasium.error.Error) as error:
         parser.error(str(error))
     except OSError as error:
@@ -63,17 +64,31 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _train(config: RunConfig, directory: Path, console: rich.console.Console) -> int:
+def _train(config: RunConfig, directory: Path, console: rich.console.Console, tensorboard: Path | None) -> int:
     """Run to the end, showing how far it is; then say what came of it, and draw it."""
     progress = RunProgress(config)
-    with heartbeat.shown(progress.line, console):
-        summary = train(config, directory, progress, run=directory.name)
+    with heartbeat.shown(progress.line, console), _also_written(tensorboard) as write:
+
+        def on_episode(record: EpisodeRecord) -> None:
+            progress(record)
+            write(record)
+
+        summary = train(config, directory, on_episode, run=directory.name)
     picture = directory / "score.png"
     draw_curve(read_records(directory), directory.name, picture)
     watch = python_command("-m", "a3c_core.play", "--checkpoint", directory, "--gif", "bird.gif")
     for line in (closing(config, summary), f"Picture: {picture}", f"Watch it play: {watch}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _also_written(tensorboard: Path | None) -> AbstractContextManager[OnEpisode]:
+    """Give what else is to be done with a record."""
+    if tensorboard is None:
+        return nullcontext(lambda record: None)
+    from a3c_core.tools.tensorboard import writer
+
+    return writer(tensorboard)
 
 
 def closing(config: RunConfig, summary: RunSummary) -> str:
@@ -160,6 +175,7 @@ def _parser() -> Parser:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting; may be repeated"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to keep it (default: results/train/NAME)")
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="also write curves for TensorBoard there")
     parser.add_argument("--settings", action="store_true", help="show all settings instead of training")
     return parser
 

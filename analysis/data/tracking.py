@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_URI = "sqlite:///mlflow.db"
 _FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet")
 _STATUS, _LOGGED, _NAME, _NOTE = "cell_status", "episodes_logged", "mlflow.runName", "mlflow.note.content"
+_CELL, _QUESTION = "cell", "question"
 _ENVIRONMENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 
@@ -57,11 +58,16 @@ def newest_cells(runs: "list[Run]") -> "list[Run]":
     """Return one run per cell, in the order of their start: the newest that is done, else the newest."""
     chosen: dict[str, Run] = {}
     for run in sorted((run for run in runs if _STATUS in run.data.tags), key=lambda run: run.info.start_time):
-        name = run.data.tags[_NAME]
+        name = _cell_of(run)
         before = chosen.get(name)
         if before is None or run.data.tags[_STATUS] in DONE or before.data.tags[_STATUS] not in DONE:
             chosen[name] = run
     return list(chosen.values())
+
+
+def _cell_of(run: "Run") -> str:
+    """Return the id of a run's cell, which was its name once."""
+    return run.data.tags.get(_CELL) or run.data.tags[_NAME]
 
 
 def settings_of(cell: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def _pages(client: "MlflowClient", experiment_id: str) -> "Iterator[Run]":
 
 def _read_run(client: "MlflowClient", run: "Run") -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame | None]:
     """Return a cell's plan, its row and its curve, the last None if it is not done."""
-    name = run.data.tags[_NAME]
+    name = _cell_of(run)
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         _download(client, run.info.run_id, directory)
@@ -190,7 +196,8 @@ def _value(text: str) -> Any:
 
 
 def _plan(experiment: str, runs: "list[Run]", cells: list[dict[str, Any]]) -> dict[str, Any]:
-    notes = [run.data.tags[_NOTE] for run in runs if run.data.tags.get(_NOTE)]
+    asked = [run.data.tags.get(_QUESTION) or run.data.tags.get(_NOTE) for run in runs]
+    notes = [question for question in asked if question]
     axes: dict[str, list[Any]] = {}
     for cell in cells:
         for name, value in cell["settings"].items():

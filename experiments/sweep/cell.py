@@ -24,6 +24,7 @@ from a3c_core.machine.interrupts import INTERRUPTED, heard_interrupts
 from a3c_core.outsiders import refuse_untrusted
 from a3c_core.results.records import EpisodeRecord
 from a3c_core.train import train
+from experiments.sweep.wall_times import WallTimes
 
 REPORT_S = 0.3  # between two reports of progress
 LAST_WORDS_S = 5.0  # for a checkpoint, when the sweep is gone
@@ -42,14 +43,16 @@ class Progress(NamedTuple):
 
 
 class Reporter:
-    """Tells of a run's progress, a few times a second."""
+    """Tells of a run's progress, a few times a second, and has the real time of each record written down."""
 
-    def __init__(self, tell: Tell):
-        self._tell = tell
+    def __init__(self, tell: Tell, wall_times: WallTimes | None = None):
+        self._tell, self._wall_times = tell, wall_times
         self._last_s = float("-inf")
         self._recent: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
     def __call__(self, record: EpisodeRecord) -> None:
+        if self._wall_times is not None:
+            self._wall_times.note(record.episode)
         self._recent.append((record.score, record.staleness))
         now_s = time.monotonic()
         if now_s - self._last_s >= REPORT_S:
@@ -68,7 +71,8 @@ def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] 
         settings = json.loads((directory / "config.json").read_bytes())
         refuse_untrusted(settings, trusted, str(directory / "config.json"))
         config = RunConfig.model_validate_json(json.dumps(settings))
-        summary = train(config, directory, on_episode=Reporter(tell), run=identity)
+        wall_times = WallTimes(directory) if config.is_virtual else None
+        summary = train(config, directory, on_episode=Reporter(tell, wall_times), run=identity)
     except Exception as error:
         traceback.print_exc()
         tell({"end": "failed", "reason": f"{type(error).__name__}: {error}"})

@@ -1,6 +1,5 @@
 """What a sweep says at its end: a table of its cells, what failed and why, and where to look."""
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from rich.table import Table
 from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
 from a3c_core.tools.command_line import duration, python_command
 from experiments.grid.cells import Cell
+from experiments.sweep import page
 from experiments.sweep.provenance import ROOT
 from experiments.sweep.study_folder import StudyFolder
 from experiments.tracking.uri import DEFAULT, shown, sqlite_path
@@ -60,7 +60,9 @@ def finished_cells(study: StudyFolder) -> int:
 def where_to_look(study: StudyFolder, uri: str | None) -> list[str]:
     """Return the closing lines: results, page, MLflow."""
     lines = [f"Results: {study.path}/"]
-    if importlib.util.find_spec("analysis.report") is not None:
+    if (study.path / page.PAGE).exists():
+        lines.append(f"Report page: {study.path / page.PAGE}")
+    elif page.is_possible():
         lines.append(f"Report page: {python_command('-m', 'analysis.report', study.path)}")
     if uri is not None:
         lines.append(f"Curves in MLflow: {_how_to_open(uri)}")

@@ -18,7 +18,7 @@ from experiments.grid.cells import expand
 from experiments.grid.errors import UserError
 from experiments.grid.file import read_grid, shipped_grids
 from experiments.grid.validation import validated_cells
-from experiments.sweep import closing
+from experiments.sweep import closing, page
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
 from experiments.sweep.one_cell import Ending, SweepPlan
 from experiments.sweep.provenance import ROOT
@@ -81,11 +81,14 @@ def run(request: Request, console: Console) -> int:
     try:
         with sweep.study.locked() as lock, _backend(request):
             endings, interrupted = _run_locked(request, understand(request), tracker, lock, console)
-            missing = _finish(tracker, interrupted, sweep.study, console) if tracker else None
+            _tell_endings(sweep, endings, console)
+            made = None if interrupted else _make_page(request, sweep, bool(endings), console)
+            in_haste = interrupted or (made is not None and made.interrupted)
+            missing = _finish(tracker, in_haste, sweep.study, console) if tracker else None
     finally:
         if tracker is not None:
             tracker.abandon()
-    _close(request, sweep, endings, missing, console)
+    _close(request, sweep.study, made, missing, console)
     if interrupted:
         _say(console, "Interrupted. The same command goes on from here.")
         return INTERRUPTED
@@ -192,14 +195,30 @@ def _finish(tracker: BackgroundTracker, interrupted: bool, study: StudyFolder, c
         return "interrupted"
 
 
-def _close(request: Request, sweep: Sweep, endings: Sequence[Ending], missing: str | None, console: Console) -> None:
-    """Say what came of it, and where to look."""
+def _tell_endings(sweep: Sweep, endings: Sequence[Ending], console: Console) -> None:
+    """Say what came of the cells."""
     closing.print_cells(sweep.study, sweep.chosen, console)
     for ending in endings:
         if ending.status == "failed":
             _say(console, f"failed: {ending.cell.id}: {ending.reason}")
-    for line in closing.where_to_look(sweep.study, request.uri):
+
+
+def _make_page(request: Request, sweep: Sweep, anything_ran: bool, console: Console) -> page.Made | None:
+    """Build the study's page, unless it is not wished for, has nothing to show, or nothing new."""
+    if not request.page or not page.is_possible() or not closing.finished_cells(sweep.study):
+        return None
+    if not anything_ran and (sweep.study.path / page.PAGE).exists():
+        return None
+    return page.build(sweep.study.path, console)
+
+
+def _close(request: Request, study: StudyFolder, made: page.Made | None, missing: str | None, console: Console) -> None:
+    """Say where to look, and how to go on with what is missing."""
+    for line in closing.where_to_look(study, request.uri):
         _say(console, line)
+    if made is not None and not made.is_there:
+        again = python_command("-m", "analysis.report", study.path)
+        _say(console, f"The page is not up to date ({made.words}). Nothing is lost: {again}")
     if missing is not None:
         _say(console, f"MLflow is not up to date ({missing}). Nothing is lost: {_sync_command(request)}")
 

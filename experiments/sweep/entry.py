@@ -42,6 +42,7 @@ def carry_out(options: argparse.Namespace) -> int:
             fail_fast=options.fail_fast,
             backend=options.backend,
             address=options.address,
+            page=not options.no_page,
         )
         return commands.dry_run(request, console) if options.dry_run else commands.run(request, console)
     except (UserError, ResultsError) as error:

@@ -32,6 +32,7 @@ class Request:
     fail_fast: bool = False
     backend: str = "local"
     address: str | None = None  # of a Ray cluster
+    page: bool = True  # at the end
 
 
 class Sweep(NamedTuple):

@@ -18,13 +18,16 @@ from a3c_core.results import checkpoints
 from a3c_core.results.layout import DONE, read_summary
 from a3c_core.results.records import read_records
 from a3c_core.results.settings import flatten
+from experiments.sweep.wall_times import with_wall_times
 from experiments.tracking.artifacts import collect
 from experiments.tracking.episode_metrics import batches
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import RunTag
 
-UID, LOGGED, COMPLETE, STATUS = "uid", "episodes_logged", "complete", "cell_status"
+UID, CELL, LOGGED, COMPLETE, STATUS = "uid", "cell", "episodes_logged", "complete", "cell_status"
+METRICS, GROUPED = "metrics", "grouped"  # a run that has them by older names is told all anew
 _IN_MLFLOW = {"running": "RUNNING", "failed": "FAILED", "interrupted": "KILLED"}  # the others are FINISHED
 _BEING_REPLACED = (OSError, KeyError, ValueError, pa.ArrowException)  # what reading files under way may raise
 _MOST_PARAMS = 100  # that MLflow takes at once
@@ -36,7 +39,7 @@ class CellRun:
     def __init__(self, client: "MlflowClient", run: str, cell: dict[str, Any], directory: Path, every: int):
         self._client, self._run, self._cell, self._directory, self._every = client, run, cell, directory, every
         tags = client.get_run(run).data.tags
-        self._logged = int(tags.get(LOGGED, 0))
+        self._logged = int(tags.get(LOGGED, 0)) if tags.get(METRICS) == GROUPED else 0
         self._status = tags.get(STATUS)
         self._described = False
         self.complete = tags.get(COMPLETE) == "true"
@@ -52,7 +55,7 @@ class CellRun:
             records = read_records(self._directory) if final else self._checkpointed_records()
         except _BEING_REPLACED:
             return
-        self._log_episodes(records, metadata)
+        self._log_episodes(with_wall_times(records, self._directory), metadata)
         if final:
             self._log_ending(metadata)
         self._set_status(metadata)
@@ -81,11 +84,11 @@ class CellRun:
         return read_records(self._directory).slice(0, count)
 
     def _log_episodes(self, records: pa.Table, metadata: dict[str, Any]) -> None:
-        from mlflow.entities import Metric, RunTag
+        from mlflow.entities import Metric
 
         for batch in batches(records, self._logged, milliseconds(metadata["started"]), self._every):
             metrics = [Metric(point.key, point.value, point.timestamp_ms, point.episode) for point in batch.points]
-            self._client.log_batch(self._run, metrics=metrics, tags=[RunTag(LOGGED, str(batch.end))])
+            self._client.log_batch(self._run, metrics=metrics, tags=_marks(batch.end))
             self._logged = batch.end
 
     def _log_ending(self, metadata: dict[str, Any]) -> None:
@@ -96,7 +99,7 @@ class CellRun:
         stamp_ms = milliseconds(metadata["started"]) + round(1000 * summary.get("clock_s", 0))
         numbers = {key: value for key, value in summary.items() if isinstance(value, int | float)}
         finite = {key: value for key, value in numbers.items() if abs(value) < float("inf")}
-        metrics = [Metric(key, value, stamp_ms, summary["episodes"]) for key, value in finite.items()]
+        metrics = [Metric(f"summary/{key}", value, stamp_ms, summary["episodes"]) for key, value in finite.items()]
         self._client.log_batch(self._run, metrics=metrics)
         with _scratch_folder(self._directory) as folder:
             problems = collect(self._directory, folder)
@@ -115,6 +118,13 @@ class CellRun:
             self._client.set_terminated(self._run, _IN_MLFLOW.get(status, "FINISHED"), milliseconds(metadata["ended"]))
         self._client.set_tag(self._run, STATUS, status)
         self._status = status
+
+
+def _marks(end: int) -> "list[RunTag]":
+    """Return the tags that say how far the curves are."""
+    from mlflow.entities import RunTag
+
+    return [RunTag(LOGGED, str(end)), RunTag(METRICS, GROUPED)]
 
 
 @contextmanager

@@ -31,17 +31,22 @@ class Batch(NamedTuple):
 def batches(records: pa.Table, first: int, started_ms: int, every: int = 1) -> Iterator[Batch]:
     """Yield the points of all episodes from `first` on.
 
-    Every episode (or every so many) has its score and the run's clock; means over the last 100 episodes follow more
-    rarely. The timestamp is the run's start plus its clock, so that the time axis shows the run's clock.
+    Every episode (or every so many) has its score, the run's clock and the real seconds that it took until then, where
+    these are known; means over the last 100 episodes follow more rarely. The timestamp is the run's start plus its
+    clock, so that the time axis shows the run's clock.
     """
     clock_s = records["applied_s"].to_numpy()
     stamps = started_ms + np.rint(clock_s * 1000).astype(np.int64)
-    single = {"score": records["score"].to_numpy(), "time_s": clock_s}
+    single = {
+        "episode/score": records["score"].to_numpy(),
+        "episode/clock_s": clock_s,
+        "episode/wall_time_s": records["wall_s"].to_numpy(),
+    }
     means = {
-        "score_mean_100": rolling_mean(records["score"].to_numpy()),
-        "staleness": rolling_mean(records["staleness"].to_numpy()),
-        "queue_length": rolling_mean(records["queue_length"].to_numpy()),
-        "workers": records["workers_alive"].to_numpy(),
+        "mean_100/score": rolling_mean(records["score"].to_numpy()),
+        "mean_100/staleness": rolling_mean(records["staleness"].to_numpy()),
+        "mean_100/queue_length": rolling_mean(records["queue_length"].to_numpy()),
+        "workers/alive": records["workers_alive"].to_numpy(),
     }
     stride = max(every, MEANS_EVERY)
     size = int((MOST_POINTS - 10) / (len(single) / every + len(means) / stride))
@@ -50,10 +55,12 @@ def batches(records: pa.Table, first: int, started_ms: int, every: int = 1) -> I
         episodes = np.arange(start, end)
         chosen = episodes[episodes % every == 0]
         rare = episodes[(episodes + 1) % stride == 0]
-        points = [_point(key, values, stamps, e) for key, values in single.items() for e in chosen]
-        points += [_point(key, values, stamps, e) for key, values in means.items() for e in rare]
+        points = [point for key, values in single.items() for point in _points(key, values, stamps, chosen)]
+        points += [point for key, values in means.items() for point in _points(key, values, stamps, rare)]
         yield Batch(points, end)
 
 
-def _point(key: str, values: np.ndarray, stamps: np.ndarray, episode: int) -> Point:
-    return Point(key, float(values[episode]), int(stamps[episode]), int(episode))
+def _points(key: str, values: np.ndarray, stamps: np.ndarray, episodes: np.ndarray) -> Iterator[Point]:
+    """Yield a curve's points at these episodes, but where there is no value."""
+    for episode in episodes[~np.isnan(values[episodes])]:
+        yield Point(key, float(values[episode]), int(stamps[episode]), int(episode))

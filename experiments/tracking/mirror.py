@@ -3,22 +3,25 @@
 One experiment per study, one parent run per sweep, one nested run per cell, found by the ids in the cells' metadata.
 """
 
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from a3c_core.results.layout import CELLS, DONE, ResultsError, read_metadata
 from a3c_core.results.plan import read_plan
-from experiments.tracking.cell_run import LOGGED, UID, CellRun, milliseconds
+from experiments.grid.settings import text_of
+from experiments.tracking.cell_run import CELL, LOGGED, UID, CellRun, milliseconds
 from experiments.tracking.store import all_runs, experiment_of
+from experiments.tracking.sweep_run import describe
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_MOST_COMPARED = 60  # runs in one plot
+_HOW_TO_COMPARE = """\
+A run per cell, below one per sweep: the sweep's own shows what its schedules came to, and links to its cells' curves in
+one plot. To compare some: select them in the table, then Compare. `episode/` is of every episode, `mean_100/` over the
+last 100, `summary/` of the whole run; a step is an episode, and relative time is the run's clock."""
 _FAILURES_IN_A_ROW = 2  # then the store is taken to be away
 
 
@@ -72,18 +75,17 @@ class Tracker:
             if metadata is not None:
                 left[metadata["sweep"]] = left.get(metadata["sweep"], False) or not self._is_complete(metadata)
         for sweep in (sweep for sweep, is_left in left.items() if not is_left and sweep in self._ids):
-            self._client.set_tag(self._ids[sweep], "mlflow.note.content", self._note(sweep))
+            self._describe(sweep)
             self._client.set_terminated(self._ids[sweep])
 
-    def _note(self, sweep: str) -> str:
-        """Return the description of a sweep: its question, and links to its cells' curves side by side."""
-        cells = [self._metadata(cell) for cell in self._content["cells"]]
-        runs = [self._ids[cell["uid"]] for cell in cells if cell is not None and cell["sweep"] == sweep]
-        links = [
-            f"[Mean score by {name}]({comparison(self._experiment, runs[:_MOST_COMPARED], 'score_mean_100', axis)})"
-            for name, axis in (("episodes", "step"), ("time", "relative"))
-        ]
-        return "\n\n".join([self._content["question"], *links])
+    def _describe(self, sweep: str) -> None:
+        """Let the sweep's own run show what its cells came to."""
+        found = [self._metadata(cell) for cell in self._content["cells"]]
+        cells = [metadata for metadata in found if metadata is not None and metadata["sweep"] == sweep]
+        runs = [self._ids[metadata["uid"]] for metadata in cells]
+        ended_ms = max(milliseconds(metadata["ended"]) for metadata in cells)
+        question = self._content["question"]
+        describe(self._client, self._ids[sweep], self._experiment, self._study, question, runs, ended_ms)
 
     def _metadata(self, cell: dict[str, Any]) -> dict[str, Any] | None:
         return read_metadata(self._study / CELLS / cell["id"])
@@ -94,19 +96,21 @@ class Tracker:
     def _sync_cell(self, cell: dict[str, Any], metadata: dict[str, Any]) -> None:
         uid = metadata["uid"]
         if uid not in self._runs:
-            run = self._ids.get(uid) or self._create_run(cell["id"], metadata)
+            run = self._ids.get(uid) or self._create_run(cell, metadata)
             every = (self._content.get("grid") or {}).get("tracking", {}).get("every", 1)
             self._runs[uid] = CellRun(self._client, run, cell, self._study / CELLS / cell["id"], every)
         self._runs[uid].sync(metadata)
 
-    def _create_run(self, cell: str, metadata: dict[str, Any]) -> str:
-        tags = {"mlflow.parentRunId": self._parent(metadata["sweep"]), LOGGED: "0"}
-        return self._create(cell, metadata["uid"], tags, milliseconds(metadata["started"]))
+    def _create_run(self, cell: dict[str, Any], metadata: dict[str, Any]) -> str:
+        tags = {"mlflow.parentRunId": self._parent(metadata["sweep"]), CELL: cell["id"], LOGGED: "0"}
+        name = run_name(cell["settings"], self._content.get("axes") or {})
+        return self._create(name, metadata["uid"], tags, milliseconds(metadata["started"]))
 
     def _parent(self, sweep: str) -> str:
         if sweep in self._ids:
             return self._ids[sweep]
         question = self._content["question"]
+        self._client.set_experiment_tag(self._experiment, "mlflow.note.content", f"{question}\n\n{_HOW_TO_COMPARE}")
         tags = {"study": self._content["name"], "question": question, "mlflow.note.content": question}
         return self._create(f"sweep {self._content['name']}", sweep, tags, int(time.time() * 1000))
 
@@ -116,11 +120,12 @@ class Tracker:
         return self._ids[uid]
 
 
-def comparison(experiment: str, runs: Sequence[str], metric: str, axis: str) -> str:
-    """Return the address, within MLflow's UI, of the runs' curves in one plot; the axis is step, wall or relative."""
-    arguments = {"runs": runs, "metric": metric, "experiments": [experiment], "plot_metric_keys": [metric]}
-    query = "&".join(f"{key}={quote(json.dumps(value))}" for key, value in arguments.items())
-    return f"#/metric?{query}&x_axis={axis}"
+def run_name(settings: dict[str, Any], axes: dict[str, list[Any]]) -> str:
+    """Return a run's name: what differs between the runs, values first, such as `10 workers, bounded queue, seed 0`."""
+    varied = [name for name in settings if name not in ("case", "seed") and len(axes.get(name, ())) != 1]
+    words = [f"{text_of(settings[name])} {name.rpartition('.')[2]}" for name in varied]
+    case = [settings["case"]] if "case" in settings else []
+    return ", ".join([*case, *words, f"seed {settings['seed']}"])
 
 
 def one_line(error: BaseException) -> str:
