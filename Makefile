@@ -9,10 +9,10 @@ INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ple setup-ray demo test test-ray check bench ui notebooks clean
+.PHONY: help setup setup-ple setup-ray setup-atari demo test test-ray test-atari check bench ui notebooks clean
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## an environment of its own in .venv, from the lock, with the project in it
 
@@ -38,6 +38,12 @@ $(VENV)/.ready-ray: requirements-ray.lock $(READY)
 	$(INSTALL) -r requirements-ray.lock
 	@touch $@
 
+setup-atari: $(VENV)/.ready-atari  ## the same with Atari's games: ALE/Pong-v5 and others
+
+$(VENV)/.ready-atari: requirements-atari.lock $(READY)
+	$(INSTALL) -r requirements-atari.lock
+	@touch $@
+
 demo: setup  ## a small real sweep in virtual time, its picture and its report
 	$(RUN) run_sweep.py --grid quick
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
@@ -47,6 +53,9 @@ test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
 
 test-ray: setup-ray  ## the tests that need Ray: a cluster of two nodes on this machine
 	$(RUN) -m pytest tests/test_ray.py
+
+test-atari: setup-atari  ## the tests that need Atari's games
+	$(RUN) -m pytest tests/test_atari.py
 
 check: setup  ## ruff and mypy
 	$(RUN) -m ruff check .

@@ -24,20 +24,30 @@ class Registry:
         """Return the names that have a row."""
         return tuple(self._rows)
 
+    def __contains__(self, name: str) -> bool:
+        """Return whether a row is for `name`."""
+        return self._row(name) is not None
+
     def check(self, name: str) -> None:
         """Raise ValueError unless there is a part called `name`; those that have a row are not imported for that."""
-        if name not in self._rows:
+        if name not in self:
             self.get(name)
 
     def get(self, name: str) -> Any:
         """Return the part called `name`; raise ValueError with what is allowed if there is none."""
-        if name in self._rows:
-            return load(self._rows[name])
+        row = self._row(name)
+        if row is not None:
+            return load(row)
         if is_reference(name):
             return load(name)
         if self._otherwise is not None:
             return load(self._otherwise)
         raise ValueError(self._unknown(name))
+
+    def _row(self, name: str) -> str | None:
+        """Return the row of `name`; that of `family/*` is for every name which begins so."""
+        family = f"{name.partition('/')[0]}/*"
+        return self._rows.get(name, self._rows.get(family))
 
     def _unknown(self, name: str) -> str:
         known = " or ".join(", ".join(self._rows).rsplit(", ", 1))

@@ -66,6 +66,7 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
         "rate": one_of("constant", "staleness"),
         "bound": one_of(None, None, 0, 5),
     }
+    settings["learner"] |= {"epsilon": one_of(None, None, 0.01), "decay": one_of(0.99, 0.9)}
     return RunConfig.model_validate(settings)
 
 

@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -38,10 +39,11 @@ def test_lock_holds_every_dependency_at_an_allowed_version():
         assert all(as_numbers(version) >= as_numbers(lowest) for version in versions[name])
 
 
-def test_the_lock_of_ray_only_adds_to_the_other():
-    ours, added = locked(), locked("requirements-ray.lock")
+@pytest.mark.parametrize("extra", ["ray", "atari"])
+def test_the_lock_of_an_extra_only_adds_to_the_other(extra):
+    ours, added = locked(), locked(f"requirements-{extra}.lock")
     assert not ours.keys() & added.keys()
-    for name, lowest in declared("ray").items():
+    for name, lowest in declared(extra).items():
         assert all(as_numbers(version) >= as_numbers(lowest) for version in (ours | added)[name])
 
 

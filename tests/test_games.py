@@ -1,11 +1,13 @@
 """Any discrete Gymnasium game: played, saved, scored and learned from its id alone, or refused with the reason."""
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.games import make_game, score_of
+from a3c_core.games import atari, make_game, score_of
 from a3c_core.games.base import EnvironmentConfig, Score
 from a3c_core.parts import parts_of
 from a3c_core.results.records import EpisodeRecord, RecordWriter, read_records
@@ -149,3 +151,32 @@ def test_virtual_time_refuses_games_that_can_not_be_saved():
 def test_settings_of_others_are_refused(settings, reason):
     with pytest.raises(ValueError, match=reason):
         parts_of(RunConfig.model_validate({**CARTPOLE, **settings}))
+
+
+def test_atari_without_its_extra_is_one_clear_answer(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ale_py", None)  # as if it were not installed
+    atari.import_ale.cache_clear()
+    atari._count_actions.cache_clear()
+    text = "name: g\nquestion: Why?\nbase: {engine: tensorflow, environment: {id: ALE/Pong-v5}}\n"
+    (tmp_path / "g.yaml").write_text(text)
+    assert run_sweep(["--grid", "g.yaml", "--dry-run"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "make setup-atari" in said
+    assert score_of("ALE/Pong-v5").learned_above == -19.0  # whoever reads results needs no extra
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "a3c_core/FlappyBird-v0"])
+def test_settings_of_atari_are_refused_by_other_games(name):
+    assert "environment.atari" in game_of(id=name, atari={"unit": "life"}).why_not()
+
+
+def test_any_games_rewards_can_be_clipped_and_its_score_is_not():
+    environment = game_of(clip_rewards=True).new_environment()
+    environment.begin_episode(0, 0, 0)
+    rewards = [0.0]
+    while rewards[-1] >= 0:
+        rewards.append(environment.step(0)[0])
+    assert rewards[-1] == -1.0  # the bird's death pays -5
+    with pytest.raises(ValueError, match="it does not clip rewards"):
+        parts_of(RunConfig(environment={"clip_rewards": True}))

@@ -41,15 +41,25 @@ def test_adam_is_that_of_keras_over_1000_updates(parameters):
     assert np.linalg.norm(parameters - start) > 0.1
 
 
-def test_rmsprop_is_the_shared_one_of_the_paper(parameters):
+@pytest.mark.parametrize(
+    ("settings", "epsilon", "decay"), [({}, 0.1, 0.99), ({"epsilon": 1e-3, "decay": 0.9}, 1e-3, 0.9)]
+)
+def test_rmsprop_is_the_shared_one_of_the_paper(parameters, settings, epsilon, decay):
     expected, mean_square = parameters.astype(np.float64), np.zeros(SIZE)
-    optimizer = Optimizer(SIZE, "rmsprop", learning_rate=1e-2)
+    optimizer = Optimizer(SIZE, "rmsprop", learning_rate=1e-2, **settings)
     for gradient in gradients(100):
         optimizer.apply(parameters, gradient)
-        mean_square = 0.99 * mean_square + 0.01 * np.float64(gradient) ** 2
-        expected -= 1e-2 * gradient / np.sqrt(mean_square + 0.1)
+        mean_square = decay * mean_square + (1 - decay) * np.float64(gradient) ** 2
+        expected -= 1e-2 * gradient / np.sqrt(mean_square + epsilon)
     assert relative_error(parameters, expected) < 1e-6
     assert relative_error(optimizer.slots[0], mean_square) < 1e-6
+
+
+def test_adams_epsilon_can_be_set(parameters):
+    moved = parameters.copy()
+    Optimizer(SIZE, learning_rate=1.0, epsilon=1.0).apply(moved, np.full(SIZE, 0.5, np.float32))
+    # The first step is rate * g / (|g| + epsilon / sqrt(1 - beta_2)).
+    assert relative_error(parameters - moved, np.full(SIZE, 0.5 / (0.5 + 1 / np.sqrt(0.001)))) < 1e-3
 
 
 def test_sgd_is_plain(parameters):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from a3c_core.learners.optimizers import OptimizerName
+from a3c_core.learners.optimizers import DECAY, OptimizerName
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR, Section
@@ -24,6 +24,10 @@ class LearnerSettings(Section):
     clip_norm: float | None = Field(
         None, gt=0, le=LARGEST_FACTOR, description="largest global norm of a gradient; null: no limit"
     )
+    epsilon: float | None = Field(
+        None, gt=0, le=LARGEST_FACTOR, description="of the optimizer; null: 1e-7 with adam, 0.1 with rmsprop"
+    )
+    decay: float = Field(DECAY, ge=0, lt=1, description="of rmsprop's average")
 
 
 class TargetSettings(LearnerSettings):

@@ -14,6 +14,7 @@ GAMES = Registry(
     "game",
     {
         FLAPPY_BIRD: "a3c_core.games.flappy_env:FlappyGame",
+        "ALE/*": "a3c_core.games.atari:AtariGame",
         **{f"ple/{game}-v0": "a3c_core.games.ple:PleGame" for game in PLE_GAMES},
     },
     otherwise="a3c_core.games.gymnasium_game:GymnasiumGame",
@@ -41,7 +42,7 @@ def score_of(environment_id: str) -> Score:
     What an outsider's game says of its score is known here only once its module has been imported.
     """
     name = environment_id.rpartition(":")[2]
-    if is_reference(environment_id) or (name not in GAMES.names() and name not in gymnasium.registry):
+    if is_reference(environment_id) or (name not in GAMES and name not in gymnasium.registry):
         return Score()
     try:
         return make_game(EnvironmentConfig(id=name)).score

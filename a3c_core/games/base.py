@@ -9,18 +9,29 @@ from pydantic import Field
 
 from a3c_core.section import Section
 
+FLAPPY_SKY = (173.0, 64.0)  # centred on the sky, a small bird stands out of zero, which grey levels would hide
 FLAPPY_BIRD = "a3c_core/FlappyBird-v0"
 PLE_GAMES = ("Catcher", "FlappyBird", "Pixelcopter", "Pong", "PuckWorld", "Snake", "WaterWorld")  # those with a state
+
+
+class AtariSettings(Section):
+    """What only Atari's games have."""
+
+    unit: Literal["episode", "life"] = Field("episode", description="what is played and recorded as one episode")
+    noops: int = Field(30, ge=0, le=1_000, description="a game begins after 1 to so many idle frames; 0: at once")
+    sticky: float = Field(0.0, ge=0, lt=1, description="chance that a frame repeats the last action instead")
 
 
 class EnvironmentConfig(Section):
     """The game."""
 
     id: str = Field(FLAPPY_BIRD, description="any Gymnasium environment with discrete actions; own ones: module:Id-v0")
-    observation: Literal["report", "pixels", "raw", "frames"] = Field(
-        "report", description="of Flappy Bird and PLE's games; pixels: as in the published code, not scaled"
+    observation: Literal["report", "pixels", "raw", "frames", "frame"] = Field(
+        "report",
+        description="of Flappy Bird and PLE's games; pixels: as in the published code, not scaled; frame: one picture",
     )
     reward: Literal["ple", "alive"] = Field("ple", description="of Flappy Bird and PLE's games")
+    clip_rewards: bool = Field(False, description="what is learned from is at most 1 and at least -1; not the score")
     max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
     seeding: Literal["episode", "ple", "recreated"] = Field(
         "episode", description="own stream per episode, or PLE's shared one; recreated: reset twice, as published"
@@ -29,6 +40,14 @@ class EnvironmentConfig(Section):
         "own", description="own stream per episode, or one that every worker begins with and goes on with (published)"
     )
     wait_s: float = Field(0.0, ge=0, le=3600, description="seconds that the game waits per env step, using no core")
+    atari: AtariSettings = AtariSettings()
+
+
+def why_not_atari(config: EnvironmentConfig) -> str | None:
+    """Return what another game has against settings of Atari's games, or None if they were left out."""
+    if config.atari == AtariSettings():
+        return None
+    return f"environment.atari is for games called ALE/...: leave it out with {config.id}"
 
 
 class Score(NamedTuple):
@@ -47,6 +66,7 @@ class Spaces(NamedTuple):
     observation_shape: tuple[int, ...]
     observation_dtype: str  # as NumPy calls it
     actions: int
+    scaling: tuple[float, float] = FLAPPY_SKY  # of pictures: the grey level that becomes 0, and how many make 1
 
     @property
     def are_pictures(self) -> bool:

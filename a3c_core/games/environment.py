@@ -54,6 +54,8 @@ class GymEnvironment:
         """Play `action`; return (reward, terminated, truncated)."""
         self.observation, reward, terminated, truncated, info = self.env.step(action)
         self.score = info.get("score", self.score)
+        if self._game.config.clip_rewards:
+            reward = min(max(float(reward), -1.0), 1.0)
         return float(reward), terminated, truncated
 
     def get_state(self) -> NDArray[np.uint8]:

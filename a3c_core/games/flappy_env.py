@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games import flappy, frames, published
-from a3c_core.games.base import EnvironmentConfig, Score, Spaces
+from a3c_core.games.base import EnvironmentConfig, Score, Spaces, why_not_atari
 from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 from a3c_core.machine.jit import exact
@@ -49,12 +49,25 @@ def _advance_frames(games, flap, latest):
     return passed, bool(died), games[0].score
 
 
+@exact
+def _advance_frame(games, flap, latest):
+    passed, died = flappy.step(games[0], flap)
+    frames.draw_frame(games[0], latest[:, :, 0])
+    return passed, bool(died), games[0].score
+
+
+@exact
+def _write_frame(game, latest):
+    frames.draw_frame(game, latest[:, :, 0])
+
+
 # name: (space, what writes an episode's first observation, what plays a step and writes the next)
 OBSERVATIONS: dict[str, tuple[gymnasium.spaces.Box, Any, Any]] = {
     "report": (gymnasium.spaces.Box(-2.0, 2.0, (8,), np.float32), flappy.write_observation, _advance_report),
     "pixels": (gymnasium.spaces.Box(-512.0, 512.0, (8,), np.float32), published.write_pixels, _advance_pixels),
     "raw": (gymnasium.spaces.Box(-512.0, 512.0, (8,), np.float64), flappy.write_state, _advance_raw),
     "frames": (gymnasium.spaces.Box(0, 255, (84, 84, frames.STACK), np.uint8), frames.fill_stack, _advance_frames),
+    "frame": (gymnasium.spaces.Box(0, 255, (84, 84, 1), np.uint8), _write_frame, _advance_frame),
 }
 
 
@@ -64,7 +77,8 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
     observation: "report", float32 [8], gaps relative to the bird and all scaled to about [-1, 1];
         "pixels", float32 [8], the same without scaling, as in the report's published code;
         "raw", float64 [8], PLE's game state as it is (see `flappy.write_state`);
-        "frames", uint8 [84, 84, 4], the last four pictures in grey, oldest first.
+        "frames", uint8 [84, 84, 4], the last four pictures in grey, oldest first;
+        "frame", uint8 [84, 84, 1], the last one alone.
     reward: "ple" pays +1 for a pipe and -5 for death; "alive" pays +1 for a step survived and -1000 for death.
     max_episode_steps: an episode that lives this long is truncated, and `info["truncated_by"]` says so. Note that
         `gymnasium.make` keeps an argument of this name for its own TimeLimit wrapper, which can only shorten episodes
@@ -224,8 +238,8 @@ class FlappyGame:
     def __init__(self, config: EnvironmentConfig):
         self.config = config
 
-    def why_not(self) -> None:
-        return None
+    def why_not(self) -> str | None:
+        return why_not_atari(self.config)
 
     def why_not_saved(self) -> None:
         return None

@@ -9,7 +9,7 @@ from gymnasium import spaces as gym_spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from numpy.typing import NDArray
 
-from a3c_core.games.base import EnvironmentConfig, Score, Spaces
+from a3c_core.games.base import EnvironmentConfig, Score, Spaces, why_not_atari
 from a3c_core.games.environment import GymEnvironment, Replayed
 from a3c_core.registry import import_module
 from a3c_core.tools.errors import near_miss, shown
@@ -27,6 +27,8 @@ class GymnasiumGame:
         for name in _OF_OTHER_GAMES:
             if getattr(self.config, name) != EnvironmentConfig.model_fields[name].default:
                 return f"environment.{name} is a setting of Flappy Bird: leave it out with {self.config.id}"
+        if reason := why_not_atari(self.config):
+            return reason
         try:
             self.spaces  # noqa: B018  asking builds the environment once
         except ValueError as error:

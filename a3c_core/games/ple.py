@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games import flappy, frames
-from a3c_core.games.base import PLE_GAMES, EnvironmentConfig, Score, Spaces
+from a3c_core.games.base import PLE_GAMES, EnvironmentConfig, Score, Spaces, why_not_atari
 from a3c_core.games.environment import GymEnvironment, Replayed
 from a3c_core.games.flappy_env import METADATA, OBSERVATIONS, RENDER_MODES, FlappyGame
 from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choice, require_positive
@@ -25,6 +25,7 @@ from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choic
 # Parts of a state that vary in length: (items kept of each list, numbers per item). Missing items read ABSENT.
 LISTS = {"snake_body": (32, 1), "snake_body_pos": (32, 2), "creep_dist": (3, 1), "creep_pos": (3, 2)}
 ABSENT = -1.0
+PICTURES = ("frames", "frame")  # among observations
 FRAMES_PER_SECOND = 30
 INSTALL = "`make setup-ple` (or `make setup-ple PLE=/path/to/a/checkout`)"
 
@@ -35,6 +36,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
     game: one of those that have a state: Catcher, FlappyBird, Pixelcopter, Pong, PuckWorld, Snake, WaterWorld.
     observation: "raw", float64 [n], PLE's game state in PLE's order, with lists filled up by -1 to a fixed length;
         "frames", uint8 [84, 84, 4], PLE's own screen in grey, oldest first (black at first: PLE draws only in a step);
+        "frame", uint8 [84, 84, 1], the newest of them alone;
         "report", float32 [8], for FlappyBird alone and its default, and "pixels", as in `a3c_core/FlappyBird-v0`.
     reward: "ple" pays what PLE pays; "alive" pays +1 for a step survived and -1000 for the end of the game.
     max_episode_steps, render_mode: as in `a3c_core/FlappyBird-v0`; only "human" needs a screen.
@@ -56,7 +58,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         is_flappy = game == "FlappyBird"
         observation = observation or ("report" if is_flappy else "raw")
         require_choice("game", game, PLE_GAMES)
-        require_choice("observation", observation, OBSERVATIONS if is_flappy else ("raw", "frames"))
+        require_choice("observation", observation, OBSERVATIONS if is_flappy else ("raw", *PICTURES))
         require_choice("reward", reward, flappy.REWARDS)
         require_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self._max_episode_steps = require_positive("max_episode_steps", max_episode_steps)
@@ -69,7 +71,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         self._keys = (None, *self._ple.game.actions.values())
         self.action_space = gymnasium.spaces.Discrete(len(self._keys))
         self.observation_space = self._measure_space()
-        self._stack = np.zeros_like(OBSERVATIONS["frames"][0].low)
+        self._stack = np.zeros_like(OBSERVATIONS["frame" if observation == "frame" else "frames"][0].low)
         self._score: float = 0
         self._steps, self._playing = 0, False
 
@@ -115,7 +117,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         self._ple = self._package.PLE(game, display_screen=self.render_mode == "human", rng=LegacyRandom(seed))
 
     def _measure_space(self) -> gymnasium.spaces.Box:
-        if self._game_name == "FlappyBird" or self._observation == "frames":
+        if self._game_name == "FlappyBird" or self._observation in PICTURES:
             return copy.deepcopy(OBSERVATIONS[self._observation][0])
         return gymnasium.spaces.Box(-np.inf, np.inf, flatten(self._ple.getGameState()).shape, np.float64)
 
@@ -126,7 +128,7 @@ class PleEnv(gymnasium.Env[NDArray[Any], np.int64]):
         return self._score + round((reward - (pay.death if terminated else 0.0)) / pay.pipe)
 
     def _observe(self) -> NDArray[Any]:
-        if self._observation == "frames":
+        if self._observation in PICTURES:
             self._stack[..., :-1] = self._stack[..., 1:]
             self._stack[..., -1] = frames.shrink(self._ple.getScreenRGB().swapaxes(0, 1))
             return self._stack.copy()
@@ -213,6 +215,8 @@ class PleGame:
         self._name = gymnasium.spec(config.id).kwargs["game"]
 
     def why_not(self) -> str | None:
+        if reason := why_not_atari(self.config):
+            return reason
         if self.config.seeding == "recreated":
             return "seeding: recreated is for a3c_core/FlappyBird-v0; this game has ple and episode"
         try:

@@ -70,4 +70,6 @@ def new_optimizer(config: RunConfig, size: int) -> Optimizer:
         learner.learning_rate,
         anneal=learner.anneal,
         clip_norm=learner.clip_norm,
+        epsilon=learner.epsilon,
+        decay=learner.decay,
     )

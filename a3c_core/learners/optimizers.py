@@ -1,7 +1,7 @@
 """Optimizers on the flat parameter vector: pure updates, compiled, each a few microseconds.
 
 Adam is Keras's (Kingma & Ba 2015, with the bias correction folded into the step size); RMSProp is the non-centred one
-that the A3C paper shares among its workers (decay 0.99, epsilon 0.1 inside the root); SGD is plain.
+that the A3C paper shares among its workers (by default decay 0.99, epsilon 0.1 inside the root); SGD is plain.
 """
 
 import math
@@ -18,8 +18,9 @@ OptimizerName = Literal["adam", "rmsprop", "sgd"]
 _RULES = ("adam", "rmsprop", "sgd")
 _ADAM, _RMSPROP = _RULES.index("adam"), _RULES.index("rmsprop")
 _SLOTS: dict[str, int] = {"adam": 2, "rmsprop": 1, "sgd": 0}  # moving averages per parameter
-_BETA_1, _BETA_2, _ADAM_EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
-_DECAY, _RMSPROP_EPSILON = np.float32(0.99), np.float32(0.1)
+_BETA_1, _BETA_2 = np.float32(0.9), np.float32(0.999)
+_EPSILONS: dict[str, float] = {"adam": 1e-7, "rmsprop": 0.1, "sgd": 0.0}
+DECAY = 0.99  # of RMSProp's average
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 # Averages of a unit that has fallen silent decay for ever. Below this they change no update, but become denormal
 # numbers, which cost the processor a hundred cycles each: an update would take 15 µs instead of 4.
@@ -45,8 +46,10 @@ class Optimizer:
         learning_rate: float = 1e-4,
         anneal: bool = False,
         clip_norm: float | None = None,
+        epsilon: float | None = None,
+        decay: float = DECAY,
     ):
-        """`anneal`: whether the learning rate falls linearly to 0 over the run."""
+        """`anneal`: whether the learning rate falls linearly to 0 over the run; `epsilon`: None for the optimizer's."""
         self.name = name
         self.rule = _RULES.index(name)
         self.slots: NDArray[np.float32] = np.zeros((_SLOTS[name], size), np.float32)
@@ -55,6 +58,8 @@ class Optimizer:
         self.initial_rate = learning_rate
         self.anneal = anneal
         self.clip_norm = math.inf if clip_norm is None else clip_norm
+        self.epsilon = _EPSILONS[name] if epsilon is None else epsilon
+        self.decay = decay
 
     def rate_at(self, progress: float) -> float:
         """Return the learning rate when the share `progress` of the run is done."""
@@ -66,7 +71,17 @@ class Optimizer:
         `progress`: share of the run that is done, which an annealed rate goes by; `rate`: what that is multiplied by.
         """
         learning_rate = self.rate_at(progress) * rate
-        norm = update(self.rule, parameters, gradient, self.slots, learning_rate, self.clip_norm, self.updates + 1)
+        norm = update(
+            self.rule,
+            parameters,
+            gradient,
+            self.slots,
+            learning_rate,
+            self.clip_norm,
+            self.epsilon,
+            self.decay,
+            self.updates + 1,
+        )
         applied = math.isfinite(norm)
         self.updates += applied
         self.rejected += not applied
@@ -95,7 +110,7 @@ def _without_denormals(average):
 
 
 @exact
-def update(rule, parameters, gradient, slots, learning_rate, clip_norm, updates):
+def update(rule, parameters, gradient, slots, learning_rate, clip_norm, epsilon, decay, updates):
     """Update in place and return the gradient's norm before clipping; if that is not finite, change nothing.
 
     One call for all of it: a master that is woken for every gradient makes thousands a second.
@@ -104,33 +119,33 @@ def update(rule, parameters, gradient, slots, learning_rate, clip_norm, updates)
     if np.isfinite(norm):
         rate, scale = np.float32(learning_rate), np.float32(min(1.0, clip_norm / norm) if norm > 0.0 else 1.0)
         if rule == _ADAM:
-            _adam(parameters, gradient, slots, rate, scale, np.float32(updates))
+            _adam(parameters, gradient, slots, rate, scale, np.float32(epsilon), np.float32(updates))
         elif rule == _RMSPROP:
-            rmsprop(parameters, gradient, slots, rate, scale)
+            rmsprop(parameters, gradient, slots, rate, scale, np.float32(epsilon), np.float32(decay))
         else:
             _sgd(parameters, gradient, rate, scale)
     return norm
 
 
 @exact
-def _adam(parameters, gradient, slots, learning_rate, scale, updates):
+def _adam(parameters, gradient, slots, learning_rate, scale, epsilon, updates):
     momentum, velocity = slots[0], slots[1]
     step = learning_rate * np.sqrt(_ONE - _BETA_2**updates) / (_ONE - _BETA_1**updates)
     for i in range(parameters.size):
         g = gradient[i] * scale
         momentum[i] = _without_denormals(momentum[i] + (g - momentum[i]) * (_ONE - _BETA_1))
         velocity[i] = _without_denormals(velocity[i] + (g * g - velocity[i]) * (_ONE - _BETA_2))
-        parameters[i] -= momentum[i] * step / (np.sqrt(velocity[i]) + _ADAM_EPSILON)
+        parameters[i] -= momentum[i] * step / (np.sqrt(velocity[i]) + epsilon)
 
 
 @exact
-def rmsprop(parameters, gradient, slots, learning_rate, scale):
+def rmsprop(parameters, gradient, slots, learning_rate, scale, epsilon, decay):
     """The A3C paper's equations 8 and 9; safe to call from several processes on shared memory without a lock."""
     mean_square = slots[0]
     for i in range(parameters.size):
         g = gradient[i] * scale
-        mean_square[i] = _without_denormals(_DECAY * mean_square[i] + (_ONE - _DECAY) * g * g)
-        parameters[i] -= learning_rate * g / np.sqrt(mean_square[i] + _RMSPROP_EPSILON)
+        mean_square[i] = _without_denormals(decay * mean_square[i] + (_ONE - decay) * g * g)
+        parameters[i] -= learning_rate * g / np.sqrt(mean_square[i] + epsilon)
 
 
 @exact

@@ -18,8 +18,12 @@ def settings_of(name: str) -> type[Section]:
 
 def make_model(name: str, settings: Section, spaces: Spaces, heads: Heads) -> Model:
     """Return the model called `name` for a game's spaces and an algorithm's heads."""
-    if isinstance(MODELS.get(name), type):
-        return remake_model(name, {"observation_shape": spaces.observation_shape, "heads": heads, **dict(settings)})
+    found = MODELS.get(name)
+    if isinstance(found, type):
+        seen: dict[str, Any] = {"observation_shape": spaces.observation_shape}
+        if "scaling" in getattr(found, "__dataclass_fields__", {}):  # of pictures, for models that ask for it
+            seen["scaling"] = spaces.scaling
+        return remake_model(name, {**seen, "heads": heads, **dict(settings)})
     return remake_model(name, {"reference": name, "spaces": spaces, "heads": heads})
 
 

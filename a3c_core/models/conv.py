@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from a3c_core.games.base import FLAPPY_SKY
 from a3c_core.models.base import POLICY_AND_VALUE, Heads, head_layers, layer, with_heads
-from a3c_core.models.parameters import ParameterSpec, Vector
+from a3c_core.models.parameters import ParameterSpec, Slice, Vector
 from a3c_core.section import Section
 
 if TYPE_CHECKING:
     import keras
 
-# Grey levels from 0 to 255 hide a small bird in a bright sky: centred on the sky, everything else stands out of zero.
-_SKY, _CONTRAST = 173, 64
 _SMALLEST = 20  # pixels that a side must have for both convolutions to leave one
 
 
@@ -32,12 +31,13 @@ class ConvModel:
     observation_shape: tuple[int, ...] = (84, 84, 4)
     heads: Heads = POLICY_AND_VALUE
     units: int = 128
+    scaling: tuple[float, float] = FLAPPY_SKY  # of grey levels, as the game declares it
 
     Settings: ClassVar[type[Section]] = ConvSettings
     onednn: ClassVar[bool] = True
 
     def why_not(self) -> str | None:
-        if len(self.observation_shape) == 3 and min(self.observation_shape[:2]) >= _SMALLEST:
+        if are_large_enough(self.observation_shape):
             return None
         return (
             f"conv needs pictures of at least {_SMALLEST} x {_SMALLEST} pixels: model: conv and"
@@ -46,31 +46,45 @@ class ConvModel:
 
     @property
     def spec(self) -> ParameterSpec:
-        height, width, channels = self.observation_shape
-        return ParameterSpec(
-            {
-                **layer("conv_1", 8, 8, channels, 16),
-                **layer("conv_2", 4, 4, 16, 32),
-                **layer("hidden", 32 * _sides_left(height) * _sides_left(width), self.units),
-                **head_layers(self.units, self.heads),
-            }
-        )
+        return ParameterSpec({**conv_slices(self.observation_shape, self.units), **head_layers(self.units, self.heads)})
 
     def build(self) -> keras.Model:
         from keras import layers
 
         frames = layers.Input(self.observation_shape, dtype="uint8", name="observations")
-        x = layers.Rescaling(1 / _CONTRAST, offset=-_SKY / _CONTRAST, name="scale")(frames)
-        x = layers.Conv2D(16, 8, strides=4, activation="relu", name="conv_1")(x)
-        x = layers.Conv2D(32, 4, strides=2, activation="relu", name="conv_2")(x)
-        hidden = layers.Dense(self.units, activation="relu", name="hidden")(layers.Flatten(name="flat")(x))
-        return with_heads("conv", frames, hidden, self.heads)
+        return with_heads("conv", frames, conv_layers(frames, self.units, self.scaling), self.heads)
 
     def initial_parameters(self, seed: int) -> Vector:
         return self.spec.initial(seed)
 
     def numpy_forward(self, parameters: Vector) -> None:
         return None
+
+
+def are_large_enough(observation_shape: tuple[int, ...]) -> bool:
+    """Return whether observations are pictures that both convolutions leave something of."""
+    return len(observation_shape) == 3 and min(observation_shape[:2]) >= _SMALLEST
+
+
+def conv_slices(observation_shape: tuple[int, ...], units: int) -> dict[str, Slice]:
+    """Return the slices of the convolutions and of the hidden layer upon them."""
+    height, width, channels = observation_shape
+    return {
+        **layer("conv_1", 8, 8, channels, 16),
+        **layer("conv_2", 4, 4, 16, 32),
+        **layer("hidden", 32 * _sides_left(height) * _sides_left(width), units),
+    }
+
+
+def conv_layers(frames: Any, units: int, scaling: tuple[float, float]) -> Any:
+    """Return the hidden units [B, units] upon `frames`, uint8 [B, height, width, channels]."""
+    from keras import layers
+
+    zero, unit = scaling
+    x = layers.Rescaling(1 / unit, offset=-zero / unit, name="scale")(frames)
+    x = layers.Conv2D(16, 8, strides=4, activation="relu", name="conv_1")(x)
+    x = layers.Conv2D(32, 4, strides=2, activation="relu", name="conv_2")(x)
+    return layers.Dense(units, activation="relu", name="hidden")(layers.Flatten(name="flat")(x))
 
 
 def _sides_left(side: int) -> int:

@@ -59,7 +59,7 @@ class Server:
         self.part = part
         self.queue = ParcelQueue(self.parameters.size)
         self.serving: tuple[int, Vector] | None = None  # the parcel's number, and its part
-        self.optimizer = Optimizer(0, whole.name, whole.initial_rate)
+        self.optimizer = Optimizer(0, whole.name, whole.initial_rate, epsilon=whole.epsilon, decay=whole.decay)
         self.optimizer.slots, self.optimizer.anneal = whole.slots[:, part], whole.anneal
         self.optimizer.updates = whole.updates
 

@@ -247,6 +247,16 @@ def _apply(state, gradient, rate):
     given, numbers = state.given[0], state.numbers[0]
     rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all) * rate
     updates = numbers.version + 1
-    norm = update(given.update_rule, state.parameters, gradient, state.averages, rate, given.clip_norm, updates)
+    norm = update(
+        given.update_rule,
+        state.parameters,
+        gradient,
+        state.averages,
+        rate,
+        given.clip_norm,
+        given.epsilon,
+        given.decay,
+        updates,
+    )
     numbers.version += np.isfinite(norm)
     return norm

@@ -178,4 +178,6 @@ def _given(config: RunConfig, profile: CostProfile, learner: Learner, steps_at_o
         learning_rate=optimizer.initial_rate,
         anneal=optimizer.anneal,
         clip_norm=optimizer.clip_norm,
+        epsilon=optimizer.epsilon,
+        decay=optimizer.decay,
     )

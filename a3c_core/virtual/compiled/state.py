@@ -97,6 +97,8 @@ class Given(NamedTuple):
     learning_rate: float
     anneal: bool
     clip_norm: float
+    epsilon: float
+    decay: float
 
 
 class Player(NamedTuple):
