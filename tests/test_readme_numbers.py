@@ -9,7 +9,8 @@ The marker is an HTML comment. Each of its lines has a phrase of the section, an
     -->
 
 A source names a table (results/report/tables/schedules.csv), any conditions, and a column, or # for the number of rows;
-*1000 changes the unit; _ stands for a space. A number must be what the table says, rounded to the digits that are written.
+*1000 changes the unit; _ stands for a space. A number must be what the table says, rounded to the digits that are
+written.
 """
 
 import re
