@@ -77,10 +77,17 @@ def empty() -> Compact:
 
 def _arrow(tables: Compact) -> list[pa.Table]:
     schemas = [pa.schema(fields, metadata=_FORMAT) for fields in (_RUN_FIELDS, _CURVE_FIELDS)]
+    runs = tables.runs.assign(**{name: _lists(tables.runs[name]) for name in AVERAGES if name in tables.runs})
+    tables = tables._replace(runs=runs)
     found = [
         pa.Table.from_pandas(table, schema, preserve_index=False) for table, schema in zip(tables, schemas, strict=True)
     ]
     return [table.replace_schema_metadata(_FORMAT) for table in found]
+
+
+def _lists(column: pd.Series) -> pd.Series:
+    """Return a column of lists with nothing where there is none: pandas makes numbers of a column without any."""
+    return pd.Series([one if isinstance(one, list | np.ndarray) else None for one in column], column.index, object)
 
 
 def is_of(row: Mapping[Any, Any], cell: Mapping[str, Any]) -> bool:
