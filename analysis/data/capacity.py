@@ -61,7 +61,7 @@ def limit_of(study: Study) -> Limit | None:
         return None
     by_seed = known.groupby("seed")[list(COLUMNS)].first()
     workers = by_seed["limit_workers"]
-    if not np.isfinite(workers).all():
+    if not (np.isfinite(workers) & (workers > 0)).all():
         return None
     costs = (float(by_seed[name].median()) for name in ("untrained_cycle_s", "untrained_service_s"))
     return Limit(

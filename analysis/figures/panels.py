@@ -75,7 +75,7 @@ def draw_limit(ax: Axes, limit: Limit) -> None:
     ax.axvline(limit.workers, color=style.WARNING, linewidth=1.2)
     text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.5 * sum(ax.get_ylim()))
     low, high = np.log(ax.get_xlim())
-    is_left = np.log(max(limit.workers, 1e-9)) < 0.5 * (low + high)  # words go to where there is more room
+    is_left = np.log(limit.workers) < 0.5 * (low + high)  # words go to where there is more room
     side: dict[str, Any] = {"xytext": (5, 0), "ha": "left"} if is_left else {"xytext": (-5, 0), "ha": "right"}
     ax.annotate(text, place, textcoords="offset points", va="center", fontsize=8.5, color=style.WARNING, **side)
 
