@@ -77,7 +77,7 @@ def profile_table(profile: CostProfile) -> rich.table.Table:
     table.add_column("µs", justify="right")
     table.add_column("who and what", overflow="fold")
     for name, field in CostProfile.model_fields.items():
-        if name.endswith("_s"):
+        if name.endswith("_s") and getattr(profile, name) is not None:
             table.add_row(name, f"{getattr(profile, name) * 1e6:,.2f}", field.description)
     for name in _COUNTED:
         table.add_row(name, str(getattr(profile, name)), CostProfile.model_fields[name].description or "")

@@ -245,11 +245,11 @@ def test_shipped_grids_are_valid_and_ask_something():
         assert validated_cells(file)
 
 
-def test_the_report_grid_covers_seven_schedules_and_both_rules_without_doubling_fixed_cells():
+def test_the_report_grid_covers_all_schedules_and_both_rules_without_doubling_fixed_cells():
     cells = validated_cells(read_grid(find_grid("report")))
     kinds = {(cell.settings["workers"], cell.settings.get("schedule.rule")) for cell in cells}
     dynamic = {(workers, rule) for workers in ("6->12", "10->20", "10->32") for rule in ("report", "slides")}
-    assert kinds == {(workers, None) for workers in ("4", "10", "20", "40")} | dynamic
+    assert kinds == {(workers, None) for workers in ("4", "10", "20", "40", "60", "80")} | dynamic
     assert len(cells) == len(kinds) * 10
 
 

@@ -98,7 +98,7 @@ def test_the_committed_studies_as_the_programs_grids_are_today(tmp_path):
         known = study.with_known_seeds(grid)
         study.write(known, expand(known))
         tables = gather(folder, read_plan(folder)).tables
-        assert len(load_study(folder).missing) == 0
+        assert set(load_study(folder).missing["cell"]).isdisjoint(before["cell"])  # only what the grid has got since
         pd.testing.assert_frame_equal(tables.runs, before)
 
 
