@@ -9,7 +9,7 @@ INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ple setup-ray setup-atari demo test test-ray test-atari check bench ui notebooks clean
+.PHONY: help setup setup-ple setup-ray setup-atari setup-lab demo test test-ray test-atari check bench ui notebooks lab clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -44,6 +44,12 @@ $(VENV)/.ready-atari: requirements-atari.lock $(READY)
 	$(INSTALL) -r requirements-atari.lock
 	@touch $@
 
+setup-lab: $(VENV)/.ready-lab  ## the same with JupyterLab
+
+$(VENV)/.ready-lab: requirements-lab.lock $(READY)
+	$(INSTALL) -r requirements-lab.lock
+	@touch $@
+
 demo: setup  ## a small real sweep in virtual time, its picture and its report
 	$(RUN) run_sweep.py --grid quick
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
@@ -71,6 +77,9 @@ ui: setup  ## MLflow's user interface on 127.0.0.1:5000
 
 notebooks: setup  ## run the notebooks in analysis/ on results/report
 	$(RUN) -m analysis.notebooks
+
+lab: setup-lab  ## the notebooks in JupyterLab, on 127.0.0.1:8888; begin with analysis/04_your_own_study.ipynb
+	$(VENV)/bin/jupyter lab --ip 127.0.0.1 --port 8888 --notebook-dir .
 
 clean:  ## remove the environment and all caches, but no results
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -15,7 +15,7 @@ from a3c_core.models.dense import DenseSettings
 from a3c_core.registry import Registry
 from a3c_core.schedules import MOST_WORKERS, ScheduleConfig, Span, parse_workers
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, MOST_SLOWDOWN, Cost, Section
-from a3c_core.topologies.exchange import ExchangeConfig, RoundsConfig
+from a3c_core.topologies.exchange import ExchangeConfig
 
 LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
@@ -38,6 +38,21 @@ SECTIONS = {
 }
 
 
+class PaceConfig(Section):
+    """Real workers and a real master at the costs of a profile: who is done sooner sleeps until its time has passed."""
+
+    profile: str | None = Field(
+        None, description="real runtimes: cost profile that work is paced to; null: it goes as fast as it can"
+    )
+    speed: float = Field(1.0, gt=0, le=MOST_SLOWDOWN, description="seconds of the profile that pass in a real one")
+
+    @model_validator(mode="after")
+    def _has_a_profile(self) -> "PaceConfig":
+        if self.profile is None and self.speed != 1.0:
+            raise ValueError("speed needs a profile to be paced to, such as profile: report")
+        return self
+
+
 class RunConfig(Section):
     """One run: one cell of a sweep."""
 
@@ -49,13 +64,13 @@ class RunConfig(Section):
     )
     engine: str = Field("compiled", description="compiled (what it supports, fast), tensorflow (everything) or report")
     algorithm: str = Field("a3c", description="how experience becomes a change; or your own, package.module:Class")
-    model: str = Field("dense", description="dense, conv for pictures, or your own, package.module:build")
+    model: str = Field("dense", description="dense, conv for pictures, lstm, or your own, package.module:build")
     agents_per_worker: int = Field(
         1, ge=1, le=1_024, description="games that a worker plays at once, for one gradient of all"
     )
     topology: str = Field(
         "master",
-        description="who hands what to whom: master, synchronous, sharded, hogwild, or your own, package.module:Class",
+        description="who hands what to whom: master, synchronous, sharded, ga3c, gorila, hogwild, or module:Class",
     )
     profile: str = Field("report", description="cost profile of virtual time: a shipped one's name or a YAML file")
     slowdown: float | None = Field(None, gt=0, le=MOST_SLOWDOWN, description="replaces the profile's")
@@ -76,11 +91,13 @@ class RunConfig(Section):
         description="a worker that is not up so long after it was started, or another came up, is replaced",
     )
     checkpoint_s: float = Field(60.0, gt=0, le=MOST_SECONDS, description="real seconds between checkpoints")
+    snapshots: int = Field(0, ge=0, le=1000, description="checkpoints kept at even parts of the run, and at its start")
     environment: EnvironmentConfig = EnvironmentConfig()
     learner: SerializeAsAny[LearnerSettings] = Field(A3CSettings(), description="settings of the algorithm")
     network: SerializeAsAny[Section] = Field(DenseSettings(), description="settings of the model")
     exchange: SerializeAsAny[Section] = Field(ExchangeConfig(), description="settings of the topology")
     schedule: ScheduleConfig = ScheduleConfig()
+    pace: PaceConfig = PaceConfig()
 
     @field_validator("workers", mode="before")
     @classmethod
@@ -126,11 +143,27 @@ class RunConfig(Section):
             raise ValueError(f"exchange.transport is for processes and threads: leave it out with {self.runtime}")
         if not self.is_virtual and self.topology == "sharded":
             raise ValueError(f"topology sharded is for virtual time: {self.runtime} has one master")
+        if not self.is_virtual and (reason := getattr(self.exchange, "why_not_real", None)):
+            raise ValueError(f"{reason} with runtime: {self.runtime}")
         if self.runtime == "ray" and self.topology == "hogwild":
             raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
         fitting = {"shared": "latest", "queue": "mailbox"}[transport]
         if not self.is_virtual and channel != fitting:
             raise ValueError(f"transport {transport} needs channel {fitting}")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_paced(self) -> "RunConfig":
+        if not self.is_paced:
+            return self
+        if self.is_virtual:
+            raise ValueError("pace is for processes and threads: virtual time takes what its profile says anyway")
+        if self.runtime == "ray":
+            raise ValueError("pace is for processes and threads: with ray, messages take longer than a paced step")
+        if self.topology == "hogwild":
+            raise ValueError("pace needs a topology with a master, and hogwild has none")
+        if self.schedule.clock == "wall":
+            raise ValueError("pace lets rules act on the profile's seconds: leave schedule.clock: wall out")
         return self
 
     @property
@@ -139,11 +172,20 @@ class RunConfig(Section):
         return self.runtime == "simulate"
 
     @property
+    def is_paced(self) -> bool:
+        """Whether real work is to take what a cost profile says."""
+        return self.pace.profile is not None
+
+    @property
+    def cost_profile(self) -> str:
+        """The profile that the run's clock goes by, if it goes by any."""
+        return self.pace.profile or self.profile
+
+    @property
     def gradients(self) -> ExchangeConfig:
         """How gradients come to a master; where there is none, how word of them does."""
-        if isinstance(self.exchange, RoundsConfig):
-            return self.exchange.gradients
-        return self.exchange if isinstance(self.exchange, ExchangeConfig) else ExchangeConfig()
+        given = getattr(self.exchange, "gradients", self.exchange)
+        return given if isinstance(given, ExchangeConfig) else ExchangeConfig()
 
     @property
     def span(self) -> Span:

@@ -109,6 +109,21 @@ class EpisodeLog:
         if self._on_update is not None:
             added = tuple([statistics.get(name, math.nan) for name in self.statistics])
             self._on_update(self._update(parcel, status, clock_s, version, staleness, gradient_norm) + added)
+        self.enter_episodes(parcel, status, clock_s, alive, version, staleness, gradient_norm, wall_s, episode_s)
+
+    def enter_episodes(
+        self,
+        parcel: Parcel,
+        status: Status,
+        clock_s: float,
+        alive: int,
+        version: int,
+        staleness: int = 0,
+        gradient_norm: float = math.nan,
+        wall_s: float = math.nan,
+        episode_s: Callable[[Episode], float] | None = None,
+    ) -> None:
+        """Make records of the episodes that a parcel ends; it need not be a gradient."""
         for episode in parcel.episodes:
             length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
             self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from a3c_core import engines
 from a3c_core.algorithms import make_algorithm
-from a3c_core.algorithms.base import Algorithm
+from a3c_core.algorithms.base import Algorithm, has_target
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games import make_game
 from a3c_core.games.base import Game
 from a3c_core.models import make_model
-from a3c_core.models.base import Model
+from a3c_core.models.base import Model, memory_shape_of
+from a3c_core.topologies import TOPOLOGIES
 
 
 class Parts(NamedTuple):
@@ -50,9 +51,15 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         return "model", reason
     if game.spaces.are_pictures and algorithm.steps_at_once is None:
         return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
+    if memory_shape_of(model) is not None and (algorithm.hands_over != "gradient" or has_target(algorithm)):
+        return "model", f"{config.model} remembers, which {config.algorithm} can't learn from: algorithm: a3c can"
     if limit := engines.why_not(config.engine, game, model, algorithm):
         return "engine", f"{limit}; tensorflow runs everything"
+    if (algorithm.hands_over == "experience") != (config.topology == "gorila"):
+        return "topology", "algorithm: dqn and topology: gorila need each other, for replay memories and learners"
     if algorithm.hands_over == "trajectory" and (found := _unfit_for_trajectories(config)):
+        return found
+    if found := TOPOLOGIES.get(config.topology).why_not(config):
         return found
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
         return "environment.id", f"virtual time needs games that can be saved: {reason}"

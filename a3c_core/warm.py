@@ -21,8 +21,10 @@ Exit codes: 0 all is compiled, 2 a mistake on the command line, 130 interrupted.
 RUNS: dict[str, dict[str, Any]] = {  # tiny ones, that between them need all compiled code of runs
     "virtual time": {},
     "several agents a worker": {"agents_per_worker": 2},
+    "agents without a model": {"topology": "ga3c"},
     "value methods": {"algorithm": "q"},
     "trajectories": {"algorithm": "ppo"},
+    "replay memories": {"algorithm": "dqn", "topology": "gorila", "learner": {"learn_from": 100}},
     "real processes": {"runtime": "processes"},
     "processes without a master": {"runtime": "processes", "topology": "hogwild"},
 }

@@ -11,23 +11,12 @@ from analysis.claims.catalogue import judge_all
 from analysis.data.load import load_study
 from analysis.data.study import Study, StudyError
 from analysis.figures import catalogue, drawing, style
-from analysis.pages import tables
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(Path(__file__).parent.glob("*.ipynb"))
 STUDY_VARIABLE = "A3C_STUDY"
 _DPI = 72  # outputs are committed: small
 _PATIENCE_S = 300  # for one cell
-_COLUMNS = [
-    "schedule",
-    "runs",
-    "collapsed",
-    "final_score",
-    "final_score_low",
-    "final_score_high",
-    "clock_s",
-    "steps_per_s",
-]
 EXAMPLES = """\
 examples:
   python -m analysis.notebooks                          # run all on results/report and keep their outputs
@@ -64,13 +53,6 @@ def show_claim(study: Study, number: int) -> None:
     lines += [f"- {finding.text} ({finding.verdict})" for finding in judgement.findings]
     lines += [f"\nWhat would decide it: {'; '.join(judgement.needed)}."] if judgement.needed else []
     display(Markdown("\n".join(lines)))
-
-
-def show_schedules(study: Study) -> None:
-    """Show the table of schedules."""
-    from IPython.display import HTML, display
-
-    display(HTML(tables.schedules(study.main)[_COLUMNS].to_html(index=False, float_format="{:.4g}".format)))
 
 
 def execute(notebook: Path, study: Path, write: bool = True) -> None:

@@ -13,6 +13,7 @@ from a3c_core.topologies.base import Arrow, Description
 
 _LIKE_TEXT: Any = {"svg.fonttype": "none", "svg.hashsalt": "topologies"}  # small, and the same bytes every time
 _WIDTH, _HEIGHT = 1.0, 0.5  # of a station
+_CROWDED = 3  # gaps between stations, or more
 _ACROSS = 4.8  # from the middle of the first to that of the last
 
 
@@ -23,8 +24,9 @@ def draw_topology(name: str, description: Description, ax: Axes) -> Axes:
     for station, x in places.items():
         box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": "0.3"}
         ax.text(x, 0, "\n".join(station.rsplit(" ", 1)), ha="center", va="center", fontsize=9, bbox=box)
+    above = 0.1 if last < _CROWDED else 0.4  # of boxes, where there is no room between them
     for arrow in description.arrows:
-        _draw_arrow(arrow, places[arrow.sender], places[arrow.receiver], ax)
+        _draw_arrow(arrow, places[arrow.sender], places[arrow.receiver], above, ax)
     ax.set_title(name, loc="left", fontsize=10, fontweight="bold")
     ax.set_xlim(-_WIDTH, _ACROSS + _WIDTH)
     ax.set_ylim(-1.4, 0.8)
@@ -33,10 +35,10 @@ def draw_topology(name: str, description: Description, ax: Axes) -> Axes:
     return ax
 
 
-def _draw_arrow(arrow: Arrow, start: float, end: float, ax: Axes) -> None:
+def _draw_arrow(arrow: Arrow, start: float, end: float, above: float, ax: Axes) -> None:
     if start < end:
         xs, y = (start + _WIDTH / 2 + 0.1, end - _WIDTH / 2 - 0.1), 0.0
-        bend, label_y, side = "arc3", 0.1, "bottom"
+        bend, label_y, side = "arc3", above, "bottom"
     else:
         xs, y = (start, end), -_HEIGHT
         bend, label_y, side = "bar,fraction=-0.12", y - 0.12 * (start - end), "center"

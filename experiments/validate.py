@@ -1,25 +1,33 @@
 """Virtual time against real time on this machine: `python -m experiments.validate --help`."""
 
-import csv
+import argparse
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import rich.console
-import rich.table
 
-from a3c_core.results.files import write_whole
-from a3c_core.tools.command_line import Parser
+from a3c_core.config import PaceConfig
+from a3c_core.tools.command_line import Parser, duration, positive_seconds
+from a3c_core.tools.errors import shown
+from experiments.agreement import paced
 from experiments.agreement.comparison import Bench, Comparison, settings
 from experiments.agreement.figure import draw
+from experiments.agreement.paced import PacedComparison
+from experiments.agreement.paced_report import errors
+from experiments.agreement.paced_report import report_of as paced_report_of
+from experiments.agreement.report import Report, number
 
 EXAMPLES = """\
 examples:
   python -m experiments.validate                             # some minutes; into results/validation
   python -m experiments.validate --quick --out /tmp/check    # half a minute, fewer settings, less certain
   python -m experiments.validate --episodes 5000             # longer runs: steadier numbers
+  python -m experiments.validate --paced --speed 20          # real processes at the report's costs: ten minutes
 
 Nothing else should run meanwhile: other programs slow the real runs down, but not the virtual ones.
 """
@@ -56,7 +64,7 @@ def rows(comparisons: Iterable[Comparison]) -> Iterator[dict[str, object]]:
         row: dict[str, object] = dict(vars(comparison.setting))
         for quantity in QUANTITIES:
             for name, value in zip(("predicted", "measured"), comparison.values(quantity), strict=True):
-                row[f"{quantity}_{name}"] = float(f"{value:.4g}")
+                row[f"{quantity}_{name}"] = number(value)
             row[f"{quantity}_error"] = round(comparison.error(quantity), 4)
         yield {**row, "spread": round(comparison.spread, 4)}
 
@@ -88,36 +96,31 @@ def closing(comparisons: list[Comparison]) -> str:
     return f"{sentence} Beyond {TOLERANCE:.0%}: {'; '.join(off)}." if off else sentence
 
 
-def markdown(comparisons: list[Comparison]) -> str:
-    """Return the table and its closing sentence as Markdown."""
-    heading, *body = table(comparisons)
-    lines = [heading, ["---"] * len(heading), *body]
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", _LEGEND, "", closing(comparisons), ""])
+def report_of(comparisons: list[Comparison]) -> Report:
+    """Return all that is to be read of the comparisons."""
+    return Report(
+        "validation",
+        "virtual time against real time",
+        table(comparisons),
+        list(rows(comparisons)),
+        _LEGEND,
+        closing(comparisons),
+        partial(draw, comparisons),
+    )
 
 
-def write(comparisons: list[Comparison], directory: Path) -> None:
-    """Write validation.csv, validation.md and validation.png into `directory`."""
-    listed = list(rows(comparisons))
-
-    def write_csv(path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, listed[0].keys(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(listed)
-
-    write_whole(directory / "validation.csv", write_csv)
-    write_whole(directory / "validation.md", lambda path: path.write_text(markdown(comparisons), encoding="utf-8"))
-    write_whole(directory / "validation.png", lambda path: draw(comparisons, path))
-
-
-def print_table(comparisons: list[Comparison], console: rich.console.Console) -> None:
-    """Print the table, its legend and the closing sentence."""
-    heading, *body = table(comparisons)
-    printed = rich.table.Table(*heading, title="virtual time against real time", caption=_LEGEND)
-    for line in body:
-        printed.add_row(*line)
-    console.print(printed)
-    console.print(closing(comparisons), highlight=False, soft_wrap=True)
+def compare_paced(speed: float, seconds: float, quick: bool, console: rich.console.Console) -> list[PacedComparison]:
+    """Try every paced setting, saying what came of it and how long the rest will take."""
+    comparisons: list[PacedComparison] = []
+    tried, began_s = list(paced.settings(quick)), time.monotonic()
+    for place, setting in enumerate(tried, start=1):
+        comparison = paced.compare(setting, speed, seconds)
+        comparisons.append(comparison)
+        left_s = (time.monotonic() - began_s) / place * (len(tried) - place)
+        late = f"{comparison.measured.late_share:.1%} late"
+        said = f"{place} of {len(tried)}: {setting}: {errors(comparison)}, {late}; {duration(left_s)} to go"
+        console.print(said, highlight=False, soft_wrap=True)
+    return comparisons
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -130,13 +133,25 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--episodes must be at least 1 and at most {_MOST_EPISODES:,}, not {options.episodes}")
     console = rich.console.Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     episodes = min(options.episodes, QUICK_EPISODES) if options.quick else options.episodes
-    comparisons = compare_all(episodes, options.quick, console)
-    print_table(comparisons, console)
+    if options.paced:
+        compared = compare_paced(options.speed, options.seconds, options.quick, console)
+        report = paced_report_of(compared, options.speed)
+    else:
+        report = report_of(compare_all(episodes, options.quick, console))
+    report.show(console)
     try:
-        write(comparisons, options.out)
+        report.write(options.out)
     except OSError as error:
         parser.error(f"can't write to {options.out}: {error.strerror or error}")
     console.print(f"Written to {options.out}.", highlight=False, soft_wrap=True)
+
+
+def _speed(text: str) -> float:
+    """Return the speed that `text` says."""
+    try:
+        return PaceConfig(profile=paced.PROFILE, speed=float(text)).speed
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"a positive number is needed, not {shown(text)}") from error
 
 
 def _parser() -> Parser:
@@ -144,6 +159,11 @@ def _parser() -> Parser:
     parser.add_argument("--out", type=Path, default=Path("results/validation"), help="default: results/validation")
     parser.add_argument("--episodes", type=int, default=500, help="per worker, of the waiting game (default: 500)")
     parser.add_argument("--quick", action="store_true", help="short runs of few settings")
+    parser.add_argument("--paced", action="store_true", help="processes paced to the report's costs: paced.md instead")
+    parser.add_argument("--speed", type=_speed, default=20.0, help="of --paced: pace.speed (default: 20)")
+    parser.add_argument(
+        "--seconds", type=positive_seconds, default=40.0, help="of --paced: about, for each setting (default: 40)"
+    )
     return parser
 
 

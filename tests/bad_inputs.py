@@ -76,6 +76,7 @@ COMMAND_LINES = {
     "| --experiment '' | --experiment . | --experiment / | --experiment a/b | --experiment LONG"
     "| --experiment x --tracking-uri carrier://x | --experiment x --tracking-uri http://[::1"
     "| --experiment x --tracking-uri sqlite:///none.db | --experiment x --tracking-uri sqlite:///LONG",
+    "analysis.timeline": "nowhere | LONG | . | '' | a b | . --at 0 | . --at soon | . --seconds -1 | . --out .",
     "analysis.notebooks": "--study nowhere | --study LONG | --study | x",
 }
 
@@ -178,6 +179,7 @@ def _refused(name: str) -> list[str]:
     special = {
         "environment.id": ["Pong", "CartPole-v1", "Pendulum-v1", "nowhere:Game-v0", "a:b:c", "'a b'", LONG, "3"],
         "profile": ["nowhere", ".", LONG, "/", "3", "'../x'"],
+        "pace.profile": ["nowhere", ".", LONG, "/", "3", "'../x'"],
         "gpus": ["[-1]", "[0.5]", "0", "[99999999999]", "[true]"],
     }
     if "bool" in kinds:

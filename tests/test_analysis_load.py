@@ -187,4 +187,4 @@ def test_a_plan_without_any_runs(tmp_path):
     study = load_study(tmp_path / "planned")
     assert len(study.done) == 0
     assert study.schedules() == []
-    assert assemble(read_plan(tmp_path / "planned"), compact.empty()).episodes == 20
+    assert assemble(read_plan(tmp_path / "planned"), compact.empty()).planned_episodes == 20

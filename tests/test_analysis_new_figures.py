@@ -10,8 +10,10 @@ import pytest
 from analysis.data import compact, factors, metrics
 from analysis.data.load import collect, load_study, read_plan
 from analysis.data.published import averages_of, published, spikes
-from analysis.figures import cliff, dose, drawing, overlay, style
+from analysis.figures import cliff, dose, drawing, overlay, style, twins
 from analysis.figures import factors as factors_figure
+from analysis.figures.catalogue import catalogue
+from analysis.pages.page import facts
 from tests.analysis_studies import joined, made_up, make
 
 LIMIT = {"limit_name": "N0", "limit_workers": 13, "n0": 13, "n_star": 14}
@@ -118,3 +120,22 @@ def test_averages_are_kept_and_those_of_older_tables_are_not_needed(tmp_path):
     table = pd.read_parquet(folder / "runs.parquet")
     assert averages_of(replace(study, runs=study.runs.assign(reward_average=None, loss_average=None))) == []
     assert len(table) == 1
+
+
+def test_real_processes_are_laid_beside_their_twins_in_virtual_time(tmp_path):
+    axes = {"runtime": ["threads", "simulate"], "workers": ["2", "4", "2->4"], "seed": [0]}
+    exchange = {"channel": "latest", "queue": "unbounded"}
+    study = load_study(make(tmp_path / "both", axes, episodes=120, exchange=exchange))
+    assert [schedule.label for schedule in twins.twins(study)] == ["2", "4", "2→4"]
+    assert "twins" in [figure.name for figure in catalogue(study)]
+    for ax in drawn(twins.FIGURE, study).axes:
+        assert len(ax.lines) == 6  # a real and a virtual one of each
+        assert ax.get_legend_handles_labels()[1] == ["2", "4", "2→4"]
+    real, virtual = (part.values(study.fixed(4), "staleness_mean")[0] for part in twins.halves(study))
+    says = twins.FIGURE.says(study)
+    assert says.startswith("Mean staleness with real processes is within ")
+    assert "of that in virtual time in all 3 schedules (most with " in says
+    assert real != virtual  # each half is its own
+    assert "virtual time and real time (threads)" in facts(study)
+    assert not twins.FIGURE.of(study.of_variant("runtime simulate"))
+    assert not twins.FIGURE.of(made_up({"4": {}, "10": {}}))

@@ -12,6 +12,8 @@ from a3c_core.games.base import EnvironmentConfig
 from a3c_core.parts import misfit, parts_of
 from a3c_core.results.records import read_records
 from a3c_core.train import train
+from experiments.grid.file import find_grid, read_grid
+from experiments.grid.validation import validated_cells
 
 if importlib.util.find_spec("ale_py") is None:
     pytest.skip("the extra `atari` is not installed: make test-atari adds it", allow_module_level=True)
@@ -162,7 +164,12 @@ def test_the_network_sees_grey_levels_from_0_to_1():
     assert parts_of(config).model.scaling == (0.0, 255.0)
 
 
-@pytest.mark.parametrize("model", ["conv"])
+@pytest.mark.parametrize("name", ["pong", "breakout", "invaders", "hours", "ablation_breakout", "pong_workers"])
+def test_shipped_grids_are_valid(name):
+    assert validated_cells(read_grid(find_grid(name)))
+
+
+@pytest.mark.parametrize("model", ["conv", "lstm"])
 def test_a_run_in_virtual_time_resumes_to_the_same_bytes(model, tmp_path):
     short = {"id": "ALE/Pong-v5", "max_episode_steps": 12}
     config = RunConfig(

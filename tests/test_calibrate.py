@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from a3c_core.benchmark import courses
-from a3c_core.benchmark.feeder import FedMaster
+from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.calibrate import main
 from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.tools import exchange_costs
 from a3c_core.tools.worker_costs import Timing, fit_costs
-from a3c_core.train import train
+from a3c_core.train import Run, train
 from a3c_core.virtual.costs import load_profile
 
 WORKER = ("step_s", "gradient_call_s", "reset_s")
@@ -84,3 +85,22 @@ def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "python -m a3c_core.calibrate --transport queue" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("transport", ["shared", "queue"])
+def test_calibration_observes_the_master_that_runs_have(transport, monkeypatch):
+    kinds = []
+
+    def watched(kind):
+        def made(*parts):
+            kinds.append(kind)
+            return kind(*parts)
+
+        return made
+
+    for name in ("DirectRuntime", "RealRuntime"):
+        monkeypatch.setattr(exchange_costs, name, watched(getattr(exchange_costs, name)))
+    config = RunConfig(workers="1", episodes=20, runtime="processes", **EXCHANGES[transport])
+    seen = exchange_costs.observe(config)
+    assert seen.env_steps > 0 < seen.master_s
+    assert kinds == [type(Run(config, None).runtime)]

@@ -240,6 +240,6 @@ def test_template_is_made_where_the_package_can_not_be_written(tmp_path, monkeyp
 
 
 def test_failure_to_make_a_template_is_explained(tmp_path):
-    with pytest.raises(RuntimeError, match=r"Keras could not save a model 'sparse'.*must be dense or conv"):
+    with pytest.raises(RuntimeError, match=r"Keras could not save a model 'sparse'.*must be dense, conv or lstm"):
         keras_file._run_maker(tmp_path / "sparse.keras", "sparse", {})
     assert names(tmp_path) == []

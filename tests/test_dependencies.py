@@ -39,7 +39,7 @@ def test_lock_holds_every_dependency_at_an_allowed_version():
         assert all(as_numbers(version) >= as_numbers(lowest) for version in versions[name])
 
 
-@pytest.mark.parametrize("extra", ["ray", "atari"])
+@pytest.mark.parametrize("extra", ["ray", "atari", "lab"])
 def test_the_lock_of_an_extra_only_adds_to_the_other(extra):
     ours, added = locked(), locked(f"requirements-{extra}.lock")
     assert not ours.keys() & added.keys()

@@ -240,3 +240,19 @@ def test_compiled_worker_stays_small_and_without_tensorflow(saves, tmp_path):
     done = subprocess.run([sys.executable, "-c", WORKER, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 2  # grown by less than twice what Numba itself takes, which depends on the machine
+
+
+@pytest.mark.parametrize("algorithm", ["a3c", "q"])
+def test_rewards_are_clipped_alike(algorithm):
+    rewards = []
+    for name in ("compiled", "tensorflow"):
+        for clip in (False, True):
+            environment = {"reward": "alive", "clip_rewards": clip}
+            one = make_engine(RunConfig(engine=name, algorithm=algorithm, environment=environment))
+            parameters = one.model.initial_parameters(0)
+            published = np.concatenate([parameters, parameters]) if algorithm == "q" else parameters
+            rewards.append(joined(play(one, published, 7, 3, 0), "rewards"))
+    raw, clipped, *reference = rewards
+    assert np.array_equal(clipped, raw.clip(-1, 1))
+    assert raw[-1] == -1000
+    assert np.array_equal([raw, clipped], reference)

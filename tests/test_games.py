@@ -178,5 +178,30 @@ def test_any_games_rewards_can_be_clipped_and_its_score_is_not():
     while rewards[-1] >= 0:
         rewards.append(environment.step(0)[0])
     assert rewards[-1] == -1.0  # the bird's death pays -5
-    with pytest.raises(ValueError, match="it does not clip rewards"):
-        parts_of(RunConfig(environment={"clip_rewards": True}))
+
+
+def test_what_flickers_shows_nothing_by_a_chance_that_belongs_to_the_episode():
+    shown = []
+    for flicker in (0.0, 0.5, 0.5):
+        environment = game_of(observation="frame", flicker=flicker).new_environment()
+        environment.begin_episode(0, 0, 0)
+        assert environment.observation.std() > 0  # the first is always shown
+        frames = []
+        while not environment.step(0)[1]:
+            frames.append(environment.observation)
+        shown.append(frames)
+    blank = [(frame == 173).all() for frame in shown[1]]  # the sky, which the network sees as 0
+    assert 0.2 < np.mean(blank) < 0.8
+    for place, frame in enumerate(shown[1]):
+        assert blank[place] or np.array_equal(frame, shown[0][place])
+    assert np.array_equal(shown[1], shown[2])
+    with pytest.raises(ValueError, match="its game does not flicker"):
+        parts_of(RunConfig(environment={"flicker": 0.5}))
+
+
+def test_a_row_of_numbers_that_is_not_shown_is_zeros():
+    environment = game_of(flicker=0.9).new_environment()
+    environment.begin_episode(0, 0, 0)
+    for _ in range(10):
+        environment.step(0)
+    assert not environment.observation.any()

@@ -1,5 +1,6 @@
 """Grids: read safely, validated whole, and expanded in order."""
 
+import importlib.util
 import re
 
 import pytest
@@ -242,7 +243,11 @@ def test_shipped_grids_are_valid_and_ask_something():
     for name, file in grids.items():
         assert file.grid.name == name
         assert file.grid.question.endswith("?")
-        assert validated_cells(file)
+        if "ALE/" in str(file.grid.base) and importlib.util.find_spec("ale_py") is None:
+            with pytest.raises(GridError, match="make setup-atari"):  # tests/test_atari.py has the extra
+                validated_cells(file)
+        else:
+            assert validated_cells(file)
 
 
 def test_the_report_grid_covers_all_schedules_and_both_rules_without_doubling_fixed_cells():
@@ -250,7 +255,7 @@ def test_the_report_grid_covers_all_schedules_and_both_rules_without_doubling_fi
     kinds = {(cell.settings["workers"], cell.settings.get("schedule.rule")) for cell in cells}
     dynamic = {(workers, rule) for workers in ("6->12", "10->20", "10->32") for rule in ("report", "slides")}
     assert kinds == {(workers, None) for workers in ("4", "10", "20", "40", "60", "80")} | dynamic
-    assert len(cells) == len(kinds) * 10
+    assert len(cells) == len(kinds) * 5
 
 
 def test_grids_are_found_here_and_then_among_those_shipped(tmp_path):

@@ -99,7 +99,8 @@ def test_the_committed_studies_as_the_programs_grids_are_today(tmp_path):
         study.write(known, expand(known))
         tables = gather(folder, read_plan(folder)).tables
         assert set(load_study(folder).missing["cell"]).isdisjoint(before["cell"])  # only what the grid has got since
-        pd.testing.assert_frame_equal(tables.runs, before)
+        kept, known = (runs.sort_values("cell", ignore_index=True) for runs in (tables.runs, before))
+        pd.testing.assert_frame_equal(kept, known)  # seeds that the grid no longer has come last
 
 
 @pytest.mark.parametrize("table", ["runs", "curves"])

@@ -1,5 +1,6 @@
 """The command that shows a checkpoint playing: its scores, its animation, and what it says to mistakes."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from PIL import Image, ImageSequence
 from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
-from a3c_core.play import environment_of, greedy_policy, main
+from a3c_core.play import main
 from a3c_core.results import checkpoints
+from a3c_core.tools.policies import environment_of, greedy_policy
+from a3c_core.tools.scores import mean_interval
 from tests.learner_cases import trained_parameters
 
 
@@ -56,6 +59,35 @@ def test_table_sums_up(run, capsys):
     for name, value in (("mean", np.mean(scores)), ("median", np.median(scores))):
         assert re.search(rf"{name} │ +{value:.1f} ", text)
     assert re.search(rf"max │ +{max(scores)} ", text)
+    low, high = mean_interval(scores)
+    assert re.search(rf"95% sure │ +{low:.1f} to {high:.1f} ", text)
+
+
+def test_the_interval_of_the_mean_is_students():
+    low, high = mean_interval([1.0, 2.0, 3.0, 4.0])
+    assert (low + high) / 2 == pytest.approx(2.5)
+    assert high - low == pytest.approx(2 * 3.1824 * np.sqrt(5 / 3 / 4), rel=1e-4)
+    assert mean_interval([1.0]) is None
+
+
+def test_chance_plays_worse_and_needs_no_network(run, capsys):
+    arguments = "--checkpoint", run, "--episodes", 5, "--max-steps", 400
+    learned, chance = played(capsys, *arguments), played(capsys, *arguments, "--random")
+    assert np.mean([score for _, score, *_ in learned]) > 3
+    assert np.mean([score for _, score, *_ in chance]) < 1
+    assert played(capsys, *arguments, "--random") == chance
+
+
+def test_a_film_is_written_or_what_it_needs_is_said(run, tmp_path, capsys):
+    path = tmp_path / "bird.mp4"
+    arguments = ["--checkpoint", str(run), "--episodes", "1", "--max-steps", "20", "--mp4", str(path)]
+    if importlib.util.find_spec("cv2") is None:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert "make setup-atari" in capsys.readouterr().err
+    else:
+        main(arguments)
+        assert path.read_bytes()[4:8] == b"ftyp"
 
 
 def test_same_seed_same_games_and_greed_changes_them(run, capsys):

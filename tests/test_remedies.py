@@ -15,9 +15,10 @@ from a3c_core.learners.optimizers import Optimizer
 from a3c_core.progress import START
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.topologies.remedies import Remedies
-from a3c_core.train import Run, train
+from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
+from tests.interrupted import assert_same_bytes_when_interrupted
 from tests.random_settings import random_config
 from tests.test_processes import assert_each_once, collect
 
@@ -119,16 +120,7 @@ def test_a_bound_that_is_waited_for_holds_on_average(workers, jitter):
 def test_interrupted_they_end_in_the_same_bytes(name, tmp_path):
     exchange = ExchangeConfig(queue="unbounded", **ALL[name])
     config = RunConfig(workers="12", episodes=120, profile="uniform", exchange=exchange)
-    for events in (60, 150):
-        run = Run(config, tmp_path / "cut")
-        run.runtime.start(lambda: False)
-        run.advance(events)
-        run.checkpoint()
-        run.advance(20)
-    train(config, tmp_path / "cut")
-    train(config, tmp_path / "whole")
-    for file in ("episodes.parquet", "updates.parquet"):
-        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert_same_bytes_when_interrupted(config, tmp_path, (60, 150))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -16,6 +16,7 @@ from PIL import Image
 
 from a3c_core.tools import heartbeat
 from analysis import report
+from analysis.claims.documents import CODE
 from analysis.figures import catalogue
 from tests.analysis_studies import make_tiny, plan, run, write_metadata
 from tests.browser import INSTALLED, browser
@@ -79,6 +80,8 @@ def test_the_page_needs_nothing_else(built):
         assert kind == "data:image/png;base64"
         Image.open(io.BytesIO(base64.b64decode(content))).verify()
     for reference in page.references:
+        if reference == f"https://{CODE}":  # to follow, not to load: the code of those who made the claims
+            continue
         assert not re.match(r"(https?:)?//", reference), reference
         if reference.startswith("#"):
             assert reference[1:] in page.ids
@@ -104,15 +107,19 @@ def test_the_page_in_a_browser_on_a_phone_and_on_a_desk(built):
             assert window.complaints() == []
 
 
-def test_the_page_answers_first_and_judges_every_claim(built):
+def test_the_page_answers_first_and_judges_what_it_can(built):
     text = (built / "index.html").read_text()
     order = [text.index(part) for part in ('class="answer"', 'id="main"', 'id="claims"', 'id="tables"', 'id="repeat"')]
     assert order == sorted(order)
-    badges = re.findall(r'class="badge (supported|refuted|undecided|not-tested-here)"', text)
+    badges = re.findall(r'class="badge (supported|refuted|undecided)"', text)
     judged = re.findall(r'class="card claim">\n<p>(\d+)\.', text)
+    unfit = re.findall(r"<li>(\d+)\.", text)
     others = re.search(r"not made to judge claims ([^;]*);", text)
-    assert len(badges) == len(judged) >= 4
-    assert sorted(map(int, [*judged, *re.findall(r"\d+", others[1])])) == list(range(1, 14))
+    assert len(badges) == len(judged) >= 3
+    assert "badge not-tested-here" not in text  # a verdict is one of those that the runs can give
+    assert sorted(map(int, [*judged, *unfit, *re.findall(r"\d+", others[1])])) == list(range(1, 14))
+    sources = re.findall(r'\(<a href="#document-(\w+)">', text)
+    assert len(sources) == len(judged) + len(unfit)
     assert "What would decide it" in text
     assert "python -m analysis.report results/tiny" in text
     assert "python run_sweep.py --grid tiny --seeds 2" in text

@@ -10,7 +10,20 @@ from analysis.data.load import load_study
 from analysis.pages import readme, tables
 
 RESULTS = Path(__file__).parents[1] / "results"
-STUDIES = ("published", "slides", "report", "dynamic", "map", "remedies", "workers", "entropy", "sensitivity", "frames")
+STUDIES = (
+    "published",
+    "slides",
+    "factors",
+    "report",
+    "dynamic",
+    "map",
+    "remedies",
+    "dose",
+    "workers",
+    "entropy",
+    "sensitivity",
+    "frames",
+)
 
 
 @pytest.fixture(scope="module", params=STUDIES)

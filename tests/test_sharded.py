@@ -8,10 +8,11 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.results.records import read_records
-from a3c_core.train import Run, train
+from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
 from a3c_core.virtual.simulation import Simulation
 from tests.fake_engine import FakeEngine, simulate
+from tests.interrupted import assert_same_bytes_when_interrupted
 
 UNIFORM = load_profile("uniform")  # 100 steps take a worker 1 s, an update takes 0.1 s
 CLIPPED = {"optimizer": "adam", "clip_norm": 0.5, "anneal": True}
@@ -84,16 +85,7 @@ def test_workers_come_and_go():
 
 def test_interrupted_it_ends_in_the_same_bytes(tmp_path):
     config = config_of(3, "12", 120, profile="uniform")
-    for events in (60, 200):
-        run = Run(config, tmp_path / "cut")
-        run.runtime.start(lambda: False)
-        run.advance(events)
-        run.checkpoint()
-        run.advance(20)
-    train(config, tmp_path / "cut")
-    train(config, tmp_path / "whole")
-    for file in ("episodes.parquet", "updates.parquet"):
-        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert_same_bytes_when_interrupted(config, tmp_path, (60, 200))
 
 
 def test_real_runtimes_say_that_they_have_one_master():

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import run_sweep
 from a3c_core.config import RunConfig
+from a3c_core.games import atari
 from a3c_core.machine.cores import is_oversubscribed
 from a3c_core.tools.command_line import duration
 from a3c_core.train import RESULTS_VERSION, train
@@ -146,6 +147,15 @@ def test_list_shows_the_shipped_grids(capsys):
     assert run_sweep.main(["--list"]) == 0
     output = capsys.readouterr().out
     assert all(name in output for name in ("quick", "report", "workers", "remedies"))
+
+
+def test_list_says_which_grids_need_an_extra(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ale_py", None)  # as if it were not installed
+    atari.import_ale.cache_clear()
+    atari._count_actions.cache_clear()
+    assert run_sweep.main(["--list"]) == 0
+    (pong,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ pong ")]
+    assert "needs make setup-atari" in pong
 
 
 def test_a_failed_cell_keeps_its_reason_and_does_not_stop_the_others(tmp_path):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.train import Run, train
+from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import FakeEngine, simulate
+from tests.interrupted import assert_same_bytes_when_interrupted
 from tests.test_processes import assert_each_once, collect
 
 UNIFORM = load_profile("uniform")  # 100 steps take a worker 1 s, an update takes 0.1 s
@@ -110,16 +111,7 @@ def test_every_parcel_has_one_outcome_and_no_staleness(workers, backups, tmp_pat
 @pytest.mark.parametrize("backups", [0, 2])
 def test_interrupted_it_ends_in_the_same_bytes(backups, tmp_path):
     config = config_of(6, 120, backups, profile="uniform")
-    for events in (30, 90):
-        run = Run(config, tmp_path / "cut")
-        run.runtime.start(lambda: False)
-        run.advance(events)
-        run.checkpoint()
-        run.advance(20)
-    train(config, tmp_path / "cut")
-    train(config, tmp_path / "whole")
-    for file in ("episodes.parquet", "updates.parquet"):
-        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert_same_bytes_when_interrupted(config, tmp_path, (30, 90))
 
 
 @pytest.mark.parametrize("backups", [0, 1])

@@ -42,9 +42,20 @@ def test_settings_are_listed_with_what_was_given(capsys):
     assert {"workers=10->20", "gpus=[0, 1]", "learner.t_max=null", "exchange.queue=bounded"} <= set(lines)
 
 
+def test_the_parts_chosen_bring_settings_of_their_own(capsys):
+    assert (
+        main(["--settings", "--set", "exchange.train_min=500", "--set", "topology=ga3c", "--set", "algorithm=a3c"]) == 0
+    )
+    assert "exchange.train_min=500" in capsys.readouterr().out
+    assert main(["--settings", "--set", "algorithm=ppo", "--set", "learner.clip=0.1"]) == 0
+    assert "learner.clip=0.1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        (["--set", "exchange.train_min=5", "--set", "topology=ga4c"], "topology: topology must be master,"),
+        (["--set", "topology=ga3c", "--set", "exchange.hold=5"], "exchange.hold: unknown setting;"),
         (["--set", "workers"], "workers: write it as key=value"),
         (["--set", "episode=3"], "episode: unknown setting; did you mean episodes?"),
         (["--set", "learning_rate=1"], "did you mean learner.learning_rate?"),

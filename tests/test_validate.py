@@ -9,9 +9,11 @@ from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import train
+from a3c_core.virtual.capacity import capacity, profile_of
 from a3c_core.virtual.costs import load_profile
+from experiments.agreement import paced, paced_report
 from experiments.agreement.comparison import Comparison, Setting
-from experiments.validate import closing, main, markdown, rows
+from experiments.validate import closing, main, report_of, rows
 from tests.fake_engine import simulate
 
 UNIFORM = load_profile("uniform")  # 100 steps take a worker 1 s, an update takes 0.1 s
@@ -55,6 +57,16 @@ def test_waking_and_resuming_cost_what_the_profile_says():
     assert virtual(0.0, resumes, pull="after_apply").clock_s == pytest.approx(5 * (1.0 + 0.1) + 4 * 0.2)
 
 
+def test_a_master_without_a_core_of_its_own_is_woken_with_cold_caches(tmp_path):
+    """As many workers as cores leave it none; one that is fed without a pause feels nothing of it."""
+    path = tmp_path / "profile.yaml"
+    path.write_text("{step_s: 0.01, update_s: 0.1, wake_s: 0.05, cold_s: 0.2, cores: 3, master_first: true}")
+    costs = {workers: profile_of(RunConfig(workers=workers, profile=str(path))) for workers in ("2", "3", "3->9")}
+    woken_s = [profile.service_s(idle=True) for profile in costs.values()]
+    assert woken_s == pytest.approx([0.15, 0.35, 0.35])
+    assert [profile.service_s() for profile in costs.values()] == pytest.approx([0.1] * 3)
+
+
 @pytest.mark.parametrize("runtime", ["processes", "threads"])
 def test_a_game_that_waits_is_felt_by_real_workers(runtime):
     environment = EnvironmentConfig(wait_s=0.001)
@@ -96,12 +108,18 @@ def test_the_closing_sentence_names_what_is_off():
     assert "in 1 of 1 settings" in closing([exact])
     assert "+100.0% (waiting game, queue, 40 workers). Beyond 10%: waiting" in closing([exact, doubled])
     assert [row["episodes_per_s_error"] for row in rows([exact, doubled])] == [0, 1]
-    assert markdown([exact, doubled]).startswith("| game |")
+    assert report_of([exact, doubled]).markdown().startswith("| game |")
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [(["--episodes", "0"], "at least 1"), (["--episodes", "many"], "invalid int"), (["--out", "FILE"], "is a file")],
+    [
+        (["--episodes", "0"], "at least 1"),
+        (["--episodes", "many"], "invalid int"),
+        (["--out", "FILE"], "is a file"),
+        (["--paced", "--speed", "0"], "a positive number"),
+        (["--paced", "--seconds", "-1"], "a positive number of seconds"),
+    ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys, tmp_path):
     (tmp_path / "FILE").touch()
@@ -112,3 +130,48 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys, tmp_pa
     assert exit_info.value.code == 2
     assert reason in message
     assert message.count("\n") == 1
+
+
+def test_paced_validation_compares_real_processes_below_and_beyond_saturation(tmp_path, capsys):
+    main(["--paced", "--quick", "--seconds", "0.5", "--speed", "4", "--out", str(tmp_path)])
+    with (tmp_path / "paced.csv").open() as file:
+        below, beyond = csv.DictReader(file)
+    assert (below["exchange"], below["workers"], beyond["workers"], below["speed"]) == ("report's", "4", "60", "4.0")
+    for row in (below, beyond):
+        predicted, measured = (float(row[f"episodes_per_s_{name}"]) for name in ("predicted", "measured"))
+        assert float(row["episodes_per_s_error"]) == pytest.approx(predicted / measured - 1, rel=0.01, abs=0.001)
+        assert 0 <= float(row["late_share"]) <= 1
+    assert float(beyond["staleness_mean_measured"]) > float(below["staleness_mean_measured"])
+    assert (tmp_path / "paced.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "paced.md").read_text().count("\n| ") == 3
+    said = capsys.readouterr().out
+    assert "1 of 2: report's exchange, 4 workers" in said
+    assert "to go" in said
+
+
+def test_the_paced_settings_lie_below_and_beyond_saturation():
+    tried = list(paced.settings())
+    limits = {setting: capacity(setting.config(20.0, 10.0)).limit for setting in tried}
+    assert len(set(tried)) == 14
+    assert {setting.exchange for setting in tried} == set(paced.EXCHANGES)
+    beyond = [setting for setting, limit in limits.items() if setting.workers > limit]
+    assert 5 <= len(beyond) <= 9
+
+
+def test_a_queue_that_does_not_grow_is_judged_by_the_throughput():
+    below = paced.Outcome(10.0, 0.5, 7.0, 0.0)
+    beyond = paced.Outcome(10.0, 1.0, 400.0, 5.0, late_share=0.2)
+    small, setting = (paced.PacedSetting("report's", workers) for workers in (4, 60))
+    flat = paced.PacedComparison(small, below._replace(queue_growth=0.2), below)
+    growing = paced.PacedComparison(setting, beyond._replace(queue_growth=6.0), beyond)
+    assert flat.error("queue_growth") == pytest.approx(0.02)
+    assert growing.error("queue_growth") == pytest.approx(0.2)
+    said = paced_report.closing([flat, growing])
+    assert "In 1 of 2 settings" in said
+    assert "Off: report's exchange, 60 workers (queue's growth/s +20.0%)" in said
+    assert "More than 5% of the work was late" in said
+
+
+def test_the_growth_of_a_queue_is_the_slope_that_arrivals_see():
+    assert paced.queue_growth([0.0, 1.0, 2.0, 3.0], [0, 2, 4, 6]) == pytest.approx(2.0)
+    assert paced.queue_growth([1.0], [5]) == 0.0

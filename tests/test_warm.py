@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from a3c_core.warm import RUNS
 from experiments.grid.cells import expand
 from experiments.grid.file import find_grid, read_grid
 from tests.sweeps import PATIENCE_S, ROOT
@@ -37,7 +38,7 @@ def python(*words: str) -> str:
 
 
 def test_it_says_what_is_under_way(warmed):
-    assert [line[:20] for line in warmed.splitlines() if "s" in line][-1] == "Compiling, 6 of 6: p"
+    assert [line[:20] for line in warmed.splitlines() if "s" in line][-1] == f"Compiling, {len(RUNS)} of {len(RUNS)}: p"
 
 
 @pytest.mark.parametrize("runtime", ["simulate", "processes", "threads"])

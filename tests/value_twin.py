@@ -26,20 +26,31 @@ def targets(algorithm, rewards, target_values, actions, gamma, terminated):
     return result
 
 
-def loss(parameters, observations, actions, goals):
-    """Return the squared error of the values of the actions taken, summed."""
+def replay_goals(parameters, target, batch, gamma, double):
+    """Return [n]: what each step of a minibatch should be worth."""
+    goals = []
+    for reward, following, goes_on in zip(batch.rewards, batch.next_observations, batch.goes_on, strict=True):
+        own, judged = (action_values(flat, following[None].astype(np.float64))[0] for flat in (parameters, target))
+        value = judged[own.argmax()] if double else judged.max()
+        goals.append(reward + gamma * value if goes_on else reward)
+    return np.array(goals)
+
+
+def loss(parameters, observations, actions, goals, huber=False):
+    """Return the squared error of the values of the actions taken, summed; twice Huber's loss, if that is asked."""
     values = action_values(parameters, observations)
-    return np.sum((goals - values[np.arange(len(goals)), actions]) ** 2)
+    sizes = np.abs(goals - values[np.arange(len(goals)), actions])
+    return np.sum(np.where(sizes > 1, 2 * sizes - 1, sizes**2) if huber else sizes**2)
 
 
-def slopes(parameters, observations, actions, goals, width=1e-6):
+def slopes(parameters, observations, actions, goals, width=1e-6, huber=False):
     """Return d loss / d parameters [P] by finite differences."""
     flat, result = np.array(parameters, np.float64), []
     for i in range(flat.size):
         kept, sides = flat[i], []
         for side in (kept + width, kept - width):
             flat[i] = side
-            sides.append(loss(flat, observations, actions, goals))
+            sides.append(loss(flat, observations, actions, goals, huber))
         flat[i] = kept
         result.append((sides[0] - sides[1]) / (2 * width))
     return np.array(result)

@@ -12,6 +12,7 @@ ALGORITHMS = Registry(
         "q": "a3c_core.algorithms.q:Q",
         "sarsa": "a3c_core.algorithms.sarsa:Sarsa",
         "n_step_q": "a3c_core.algorithms.n_step_q:NStepQ",
+        "dqn": "a3c_core.algorithms.dqn:DQN",
     },
 )
 

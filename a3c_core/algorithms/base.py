@@ -12,7 +12,7 @@ from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR, Section
 
-HandsOver = Literal["gradient", "trajectory"]
+HandsOver = Literal["gradient", "trajectory", "experience"]
 
 
 class LearnerSettings(Section):
@@ -52,6 +52,7 @@ class Trajectory:
     next_observation: NDArray[Any] | None = None  # [...], after the last step, unless that was the end
     next_action: int = -1  # chosen there, if the algorithm counts the action that follows
     log_probabilities: NDArray[np.float32] | None = None  # [T], of the actions; where trajectories are handed over
+    memory: NDArray[np.float32] | None = None  # [...], what the agent remembered at the first step, if it remembers
 
     @property
     def env_steps(self) -> int:

@@ -1,12 +1,12 @@
 """What asynchronous value methods share (Mnih et al. 2016): action values, ε-greedy play, a target network."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from a3c_core.algorithms.base import LearnerSettings, TargetSettings, Trajectory
+from a3c_core.algorithms.base import HandsOver, LearnerSettings, TargetSettings, Trajectory
 from a3c_core.algorithms.returns import discounted_returns
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads, Outputs
@@ -35,7 +35,7 @@ class ValueAlgorithm:
     """Acts by the largest action value, or with probability ε at random; learns from the squared error."""
 
     Settings: ClassVar[type[LearnerSettings]] = ValueSettings
-    hands_over: ClassVar[Literal["gradient"]] = "gradient"
+    hands_over: ClassVar[HandsOver] = "gradient"
     statistics: ClassVar[tuple[str, ...]] = ("target_age", "epsilon")  # env steps; of the worker, by then
     one_step: ClassVar[bool]  # a return goes on with a value after one reward, or only at the trajectory's end
 

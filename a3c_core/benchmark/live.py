@@ -9,6 +9,7 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.models.parameters import Vector
+from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.runtime import Runtime
 from a3c_core.virtual.compiled.runtime import CompiledSimulation
@@ -32,7 +33,8 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
     """Return what a real run does within `seconds`, or longer if there are not `episodes` by then."""
     master = new_learner(config)
     master.parameters[:] = parameters
-    runtime = RealRuntime(config, load_profile("uniform"), master, lambda record: None)
+    kind = DirectRuntime if is_direct(config, master) else RealRuntime
+    runtime = kind(config, load_profile("uniform"), master, lambda records: None)
     began_s = time.monotonic()
     runtime.start()
     start_s = time.monotonic() - began_s

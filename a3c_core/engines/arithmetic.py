@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from a3c_core.algorithms.a3c import A3C
+from a3c_core.algorithms.dqn import DQN
 from a3c_core.algorithms.n_step_q import NStepQ
 from a3c_core.algorithms.q import Q
 from a3c_core.algorithms.sarsa import Sarsa
@@ -28,7 +29,8 @@ class Arithmetic(NamedTuple):
 
 def _rewards(environment: EnvironmentConfig) -> dict[str, np.float32]:
     reward = flappy.REWARDS[environment.reward]
-    return {f"reward_{name}": np.float32(getattr(reward, name)) for name in ("pipe", "death", "alive")}
+    each = {f"reward_{name}": np.float32(getattr(reward, name)) for name in ("pipe", "death", "alive")}
+    return {**each, "reward_limit": np.float32(1.0 if environment.clip_rewards else np.inf)}
 
 
 def _a3c(environment: EnvironmentConfig, algorithm: A3C) -> kernels.Settings:
@@ -58,5 +60,5 @@ def _values(environment: EnvironmentConfig, algorithm: ValueAlgorithm) -> value_
 
 ARITHMETIC: dict[type, Arithmetic] = {
     A3C: Arithmetic(kernels, _a3c),
-    **dict.fromkeys((Q, Sarsa, NStepQ), Arithmetic(value_kernels, _values)),
+    **dict.fromkeys((Q, Sarsa, NStepQ, DQN), Arithmetic(value_kernels, _values)),
 }

@@ -59,6 +59,12 @@ def chosen_action(environment: Any) -> int:
     return chosen
 
 
+def memory_of(environment: Any) -> NDArray[np.float32] | None:
+    """Return what the agent remembers of its episode, which is kept beside the environment, if it remembers at all."""
+    memory: NDArray[np.float32] | None = getattr(environment, "memory", None)
+    return memory
+
+
 class Engine(Protocol):
     """Plays and differentiates. Made by calling its class with (game, model, algorithm).
 
@@ -117,12 +123,14 @@ def packed_rollouts(
 ) -> tuple[Vector, Sequence[Play]]:
     """Return (trajectories as one parcel, the numbers of each).
 
-    Nobody knows their loss yet; the entropy is estimated from the actions, whose log-probabilities average to it.
+    Nobody knows their loss yet; the entropy is estimated from the actions, whose log-probabilities average to it, or
+    is none where these are not known.
     """
     plays = []
     for trajectory, score in zip(trajectories, scores, strict=True):
-        assert trajectory.log_probabilities is not None
-        plays.append(play_of(trajectory, score, 0.0, -float(trajectory.log_probabilities.mean(dtype=np.float64))))
+        known = trajectory.log_probabilities
+        entropy = 0.0 if known is None else -float(known.mean(dtype=np.float64))
+        plays.append(play_of(trajectory, score, 0.0, entropy))
     return packing.pack(trajectories), plays
 
 

@@ -82,8 +82,8 @@ class CompiledEngine(OneAfterAnother):
             return f"it computes the algorithms {known} only"
         if game.config.id != FLAPPY_BIRD or game.config.observation not in ("report", "pixels"):
             return f"it plays {FLAPPY_BIRD} with observation 'report' or 'pixels' only"
-        if game.config.clip_rewards:
-            return "it does not clip rewards"
+        if game.config.flicker:
+            return "its game does not flicker"
         if model != DenseModel(heads=algorithm.heads(len(FLAPPY_ACTIONS))):
             return "it runs the model 'dense' with 8 inputs, 128 units and 2 actions only"
         return None

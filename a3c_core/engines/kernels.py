@@ -41,6 +41,7 @@ class Settings(NamedTuple):
     reward_pipe: np.float32
     reward_death: np.float32
     reward_alive: np.float32
+    reward_limit: np.float32  # rewards are clipped to it, above and below
 
 
 class Buffers(NamedTuple):
@@ -100,7 +101,8 @@ def play(parameters, games, stream, steps_left, settings, buffers):
         passed, died = step(game, flap)
         buffers.actions[t] = flap
         outcome = settings.reward_death if died else settings.reward_alive
-        buffers.rewards[t] = settings.reward_pipe * np.float32(passed) + outcome
+        reward = settings.reward_pipe * np.float32(passed) + outcome
+        buffers.rewards[t] = min(max(reward, -settings.reward_limit), settings.reward_limit)
         if died:
             buffers.values[t + 1] = _ZERO
             return t + 1, True

@@ -15,7 +15,7 @@ from a3c_core.engines.base import OneAfterAnother, Rollout, rollout_of
 from a3c_core.engines.stepwise import play_steps
 from a3c_core.games.base import Environment, Game
 from a3c_core.machine.tf import import_tensorflow
-from a3c_core.models.base import Model, Outputs, heads_network
+from a3c_core.models.base import Model, Outputs, heads_network, memory_shape_of
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
 
@@ -35,6 +35,8 @@ class ReportEngine(OneAfterAnother):
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
         if algorithm.hands_over != "gradient":
             return "its workers hand over gradients only"
+        if memory_shape_of(model) is not None:
+            return "it knows no networks that remember"
         return "it knows no target networks" if has_target(algorithm) else None
 
     def new_environment(self) -> Environment:
@@ -53,7 +55,7 @@ class ReportEngine(OneAfterAnother):
 
     def play(self, parameters: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
         self._load(parameters)
-        return play_steps(self._forward, self._algorithm, environment, progress)
+        return play_steps(lambda shown: self._forward(shown.observation), self._algorithm, environment, progress)
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         self._load(parameters)

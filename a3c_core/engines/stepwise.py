@@ -9,38 +9,41 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.actor_critic import log_chosen
 from a3c_core.algorithms.base import Algorithm, Trajectory
-from a3c_core.engines.base import NOT_CHOSEN, chosen_action
+from a3c_core.engines.base import NOT_CHOSEN, chosen_action, memory_of
 from a3c_core.games.base import Environment
-from a3c_core.models.base import Forward, Outputs
+from a3c_core.models.base import Outputs
 from a3c_core.progress import Progress
 
+LookAt = Callable[[Environment], Outputs]  # [size] of each head, for what an environment shows
+LookAtAll = Callable[[Sequence[Environment]], Outputs]  # [B, size] of each head
 
-def play_steps(forward: Forward, algorithm: Algorithm, environment: Environment, progress: Progress) -> Trajectory:
+
+def play_steps(look_at: LookAt, algorithm: Algorithm, environment: Environment, progress: Progress) -> Trajectory:
     """Return the trajectory of playing to the episode's end, or for as many steps as the algorithm plays at once."""
     record = _Record(algorithm, environment, progress)
     while not record.over and len(record.actions) != algorithm.steps_at_once:
-        record.step(forward(environment.observation))
+        record.step(look_at(environment))
     if not record.terminated:
-        record.cut_off(forward(environment.observation))
+        record.cut_off(look_at(environment))
     return record.trajectory()
 
 
 def play_together(
-    forward: Callable[[NDArray[Any]], Outputs],
+    look_at_all: LookAtAll,
     algorithm: Algorithm,
     environments: Sequence[Environment],
     progress: Progress,
 ) -> list[Trajectory]:
-    """Return one trajectory per environment, stepped side by side; `forward` sees all that still play at once."""
+    """Return one trajectory per environment, stepped side by side; all that still play are looked at at once."""
     records = [_Record(algorithm, environment, progress) for environment in environments]
     playing = records
     while playing and len(playing[0].actions) != algorithm.steps_at_once:
-        for record, outputs in zip(playing, _each(forward, playing), strict=True):
+        for record, outputs in zip(playing, _each(look_at_all, playing), strict=True):
             record.step(outputs)
         playing = [record for record in playing if not record.over]
     cut_short = [record for record in records if not record.terminated]
     if cut_short:
-        for record, outputs in zip(cut_short, _each(forward, cut_short), strict=True):
+        for record, outputs in zip(cut_short, _each(look_at_all, cut_short), strict=True):
             record.cut_off(outputs)
     return [record.trajectory() for record in records]
 
@@ -67,6 +70,7 @@ class _Record:
         self.values: list[float] = []
         self.outputs: list[NDArray[Any]] = []  # of the first head, where trajectories are handed over
         self.bootstrap_value, self.next_action = 0.0, NOT_CHOSEN
+        self._memory = memory_of(environment)
         self.terminated = self.truncated = False
 
     @property
@@ -101,6 +105,7 @@ class _Record:
             log_probabilities=log_chosen(np.stack(self.outputs), np.array(self.actions)) if self.outputs else None,
             next_observation=None if self.terminated else self.environment.observation,
             next_action=self.next_action,
+            memory=self._memory,
         )
 
     def _action(self, outputs: Outputs) -> int:
@@ -117,7 +122,7 @@ def _value(algorithm: Algorithm, outputs: Outputs, action: int) -> float:
     return algorithm.value(outputs) if value_of is None else value_of(outputs, action)
 
 
-def _each(forward: Callable[[NDArray[Any]], Outputs], records: list[_Record]) -> list[Outputs]:
+def _each(look_at_all: LookAtAll, records: list[_Record]) -> list[Outputs]:
     """Return each record's outputs, [size] of each head, from one call for all of them."""
-    outputs = forward(np.stack([record.environment.observation for record in records]))
+    outputs = look_at_all([record.environment for record in records])
     return list(zip(*outputs, strict=True))

@@ -14,10 +14,13 @@ from a3c_core.engines.base import Play, Rollout, packed_rollouts, play_of, rollo
 from a3c_core.engines.stepwise import judged, play_steps, play_together
 from a3c_core.games.base import Environment, Game
 from a3c_core.learners.parcels import Packing
+from a3c_core.learners.replay import ExperiencePacking, Transitions
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Forward, Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
+
+_PACKINGS = {"trajectory": Packing, "experience": ExperiencePacking}
 
 
 class TensorFlowEngine:
@@ -33,7 +36,7 @@ class TensorFlowEngine:
         self._variables = self._network.trainable_variables
         flat = tf.TensorSpec([None], tf.float32)
         observations = tf.TensorSpec([None, *game.spaces.observation_shape], self._network.inputs[0].dtype)
-        self._packing = Packing(game.spaces) if isinstance(algorithm, TrajectoryAlgorithm) else None
+        self.packing = _PACKINGS[algorithm.hands_over](game.spaces) if algorithm.hands_over in _PACKINGS else None
         columns: list[int] = [algorithm.target_columns] if isinstance(algorithm, TrajectoryAlgorithm) else []
         actions, targets = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, *columns], tf.float32)
         self._load = tf.function(self._load_graph, [flat], autograph=False)
@@ -49,7 +52,7 @@ class TensorFlowEngine:
         return environment
 
     def rollout(self, published: Vector, environment: Environment, progress: Progress = START) -> Rollout:
-        if self._packing is not None:
+        if self.packing is not None:
             parcel, (play,) = self.rollout_together(published, [environment], progress)
             return Rollout(**vars(play), gradient=parcel)
         began = time.perf_counter()
@@ -63,16 +66,12 @@ class TensorFlowEngine:
         self, published: Vector, environments: Sequence[Environment], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
         """Act for all agents in one call a step, and differentiate all that they played in one call."""
-        if self._packing is not None:
-            return self._handed_over(self._packing, published, environments, progress)
+        if self.packing is not None:
+            return self._handed_over(self.packing, published, environments, progress)
         began = time.perf_counter()
         trajectories = self.play_together(published, environments, progress)
         played = time.perf_counter()
-        gradient, losses, entropies = self._gradient(
-            np.concatenate([trajectory.observations for trajectory in trajectories]),
-            np.concatenate([trajectory.actions for trajectory in trajectories]).astype(np.int32),
-            np.concatenate([self._algorithm.targets(trajectory) for trajectory in trajectories]),
-        )
+        gradient, losses, entropies = self._gradient(*self._experience(trajectories))
         ends = np.cumsum([trajectory.env_steps for trajectory in trajectories])[:-1]
         parts = zip(np.split(losses.numpy(), ends), np.split(entropies.numpy(), ends), strict=True)
         plays = [
@@ -105,17 +104,27 @@ class TensorFlowEngine:
         gradient, *_, log_probabilities = self._gradient(batch.observations[rows], batch.actions[rows], targets[rows])
         return gradient.numpy(), log_probabilities.numpy()
 
+    def replay_gradient(self, published: Vector, batch: Transitions) -> tuple[Vector, float]:
+        algorithm: Any = self._algorithm
+        self._load(published[self._size :])
+        (target_values,) = self._forward(batch.next_observations)
+        self._load(published[: self._size])
+        (own_values,) = self._forward(batch.next_observations)
+        targets = algorithm.replay_targets(batch.rewards, batch.goes_on, target_values, own_values)
+        gradient, losses, _ = self._gradient(batch.observations, batch.actions, targets)
+        return gradient.numpy(), float(losses.numpy().sum(dtype=np.float64))
+
     def play(self, published: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
         forward = self.forward(published[: self._size])
-        (trajectory,) = self._judged([play_steps(forward, self._algorithm, environment, progress)], published)
-        return trajectory
+        played = play_steps(lambda shown: forward(shown.observation), self._algorithm, environment, progress)
+        return self._judged([played], published)[0]
 
     def play_together(
         self, published: Vector, environments: Sequence[Environment], progress: Progress = START
     ) -> list[Trajectory]:
         """Let several agents play side by side, with one call for all of them a step."""
         self._load(published[: self._size])
-        return self._judged(play_together(self._forward, self._algorithm, environments, progress), published)
+        return self._judged(play_together(self._look_at_all, self._algorithm, environments, progress), published)
 
     def forward(self, parameters: Vector) -> Forward:
         """Return the network as a function of one observation, good until the engine is given other parameters."""
@@ -123,10 +132,16 @@ class TensorFlowEngine:
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         self._load(parameters)
-        gradient, losses, entropies = self._gradient(
-            trajectory.observations, trajectory.actions.astype(np.int32), self._algorithm.targets(trajectory)
-        )
+        gradient, losses, entropies = self._gradient(*self._experience([trajectory]))
         return gradient.numpy(), float(losses.numpy().sum()), float(entropies.numpy().mean())
+
+    def _experience(self, trajectories: Sequence[Trajectory]) -> tuple[NDArray[Any], ...]:
+        """Return what the gradient of several trajectories is computed from: observations, actions, targets [N]."""
+        return (
+            np.concatenate([trajectory.observations for trajectory in trajectories]),
+            np.concatenate([trajectory.actions for trajectory in trajectories]).astype(np.int32),
+            np.concatenate([self._algorithm.targets(trajectory) for trajectory in trajectories]),
+        )
 
     def _judged(self, trajectories: list[Trajectory], published: Vector) -> list[Trajectory]:
         """Return the trajectories with values by the target network, if one is published beside the parameters."""
@@ -144,6 +159,9 @@ class TensorFlowEngine:
         self._load(parameters)
         return lambda observation: tuple(output[0] for output in self._forward(observation[None]))
 
+    def _look_at_all(self, environments: Sequence[Environment]) -> Outputs:
+        return self._forward(np.stack([environment.observation for environment in environments]))
+
     def _forward(self, observations: NDArray[Any]) -> Outputs:
         """Return the outputs, [B, size] of each head, of the parameters that were loaded last."""
         return tuple(output.numpy() for output in self._act(observations))
@@ -155,11 +173,17 @@ class TensorFlowEngine:
     def _act_graph(self, observations: Any) -> list[Any]:
         return self._tf.nest.flatten(self._network(observations))  # of one head, Keras gives no list
 
-    def _gradient_graph(self, observations: Any, actions: Any, targets: Any) -> tuple[Any, ...]:
+    def _learning_graph(self, observations: Any, *order: Any) -> list[Any]:
+        """Return what losses are measured at, [N, size] of each head; the order of steps is for those who remember."""
+        return self._act_graph(observations)
+
+    def _gradient_graph(self, observations: Any, actions: Any, targets: Any, *order: Any) -> tuple[Any, ...]:
         """Return the gradient, and what the algorithm's losses give: these themselves, entropies and so on [T]."""
         tf = self._tf
         with tf.GradientTape() as tape:
-            losses, *others = self._algorithm.losses(tuple(self._act_graph(observations)), actions, targets)
+            losses, *others = self._algorithm.losses(
+                tuple(self._learning_graph(observations, *order)), actions, targets
+            )
             loss = tf.reduce_sum(losses)
         gradients = tape.gradient(loss, self._variables)
         return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0), losses, *others

@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     reward_pipe: np.float32
     reward_death: np.float32
     reward_alive: np.float32
+    reward_limit: np.float32  # rewards are clipped to it, above and below
 
 
 class Buffers(NamedTuple):
@@ -92,26 +93,28 @@ def rollout(published, games, stream, steps_left, settings, buffers, gradient):
 @fast
 def play(published, games, stream, steps_left, settings, buffers):
     """Play up to `steps_left` steps of the one game in `games` [1]; return (steps, died), the buffers being written."""
-    steps, died = _play(published[:_SIZE], games[0], stream, steps_left, settings, buffers)
+    steps, died = explore(published[:_SIZE], games[0], stream, steps_left, settings, buffers)
     judge(published, 1 if settings.one_step else steps, steps, died, settings, buffers)
     return steps, died
 
 
 @fast
-def _play(parameters, game, stream, steps_left, settings, buffers):
-    hidden_weights = _unpack(parameters, buffers.heads, buffers.biases)
+def explore(parameters, game, stream, steps_left, settings, buffers):
+    """Do what `play` does, without asking the target network."""
+    hidden_weights = unpack(parameters, buffers.heads, buffers.biases)
     for t in range(steps_left):
         observe(game, settings.pixels, buffers.observations[t])
-        _forward(hidden_weights, buffers, t)
+        forward(hidden_weights, buffers, t)
         flap = _choose(stream, buffers, t)
         passed, died = step(game, flap)
         outcome = settings.reward_death if died else settings.reward_alive
-        buffers.rewards[t] = settings.reward_pipe * np.float32(passed) + outcome
+        reward = settings.reward_pipe * np.float32(passed) + outcome
+        buffers.rewards[t] = min(max(reward, -settings.reward_limit), settings.reward_limit)
         if died:
             return t + 1, True
     observe(game, settings.pixels, buffers.observations[steps_left])
     if settings.follows:
-        _forward(hidden_weights, buffers, steps_left)
+        forward(hidden_weights, buffers, steps_left)
         buffers.chosen[0] = _choose(stream, buffers, steps_left)
     return steps_left, False
 
@@ -133,9 +136,9 @@ def _choose(stream, buffers, t):
 @fast
 def judge(published, first, steps, died, settings, buffers):
     """Write what the target network says of the states from number `first` on, the one after the last step included."""
-    w = _unpack(published[_SIZE:], buffers.target_heads, buffers.target_biases)
+    w = unpack(published[_SIZE:], buffers.target_heads, buffers.target_biases)
     for t in range(first, steps if died else steps + 1):
-        _judge(w, settings.follows, buffers, t)
+        judge_one(w, settings.follows, buffers, t)
     if died:
         buffers.values[steps] = _ZERO
 
@@ -143,9 +146,9 @@ def judge(published, first, steps, died, settings, buffers):
 @fast
 def evaluate(parameters, steps, buffers):
     """Write hidden units and action values of the first `steps` observations in the buffers."""
-    hidden_weights = _unpack(parameters, buffers.heads, buffers.biases)
+    hidden_weights = unpack(parameters, buffers.heads, buffers.biases)
     for t in range(steps):
-        _forward(hidden_weights, buffers, t)
+        forward(hidden_weights, buffers, t)
 
 
 @fast
@@ -160,12 +163,12 @@ def differentiate(steps, died, settings, buffers, gradient):
         errors[t, action] = -_TWO * error
         errors[t, 1 - action] = _ZERO
         loss += np.float64(error * error)
-    _backward(steps, buffers, gradient)
+    backward(steps, buffers, gradient)
     return loss, 0.0
 
 
 @fast
-def _backward(steps, buffers, gradient):
+def backward(steps, buffers, gradient):
     """Carry the heads' errors back: write the gradient [P], summed over the steps."""
     errors, heads_gradient = buffers.errors, buffers.heads_gradient
     gradient[:] = _ZERO
@@ -195,7 +198,7 @@ def _hidden_errors(heads, hidden, errors, out):
 
 
 @fast
-def _unpack(parameters, heads, biases):
+def unpack(parameters, heads, biases):
     """Transpose the head into `heads` [2, 128]; return the hidden layer's weights and bias as [9, 128]."""
     for j in range(UNITS):
         heads[0, j] = parameters[HIDDEN_END + 2 * j]
@@ -206,7 +209,7 @@ def _unpack(parameters, heads, biases):
 
 
 @fast
-def _forward(w, buffers, t):
+def forward(w, buffers, t):
     """Write hidden units and action values of observation `t`. The inputs are unrolled so that LLVM vectorises."""
     observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
@@ -225,7 +228,7 @@ def _forward(w, buffers, t):
 
 
 @fast
-def _judge(w, follows, buffers, t):
+def judge_one(w, follows, buffers, t):
     """Write the target network's value of observation `t`.
 
     One function for both networks, with its arrays as arguments, took three times as long.

@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.games.base import AtariSettings, EnvironmentConfig, Score, Spaces
+from a3c_core.games.base import SETUP_ATARI, AtariSettings, EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.frames import SIDE, STACK
 from a3c_core.streams import stream_words, uniform
@@ -23,7 +23,7 @@ PREFIX, VERSION = "ALE/", "-v5"
 REPEAT = 4  # frames that an action is held for
 CHANNELS = {"report": STACK, "frames": STACK, "frame": 1}  # by environment.observation; "report" is its default
 FULL_RANGE = (0.0, 255.0)  # every game has colours of its own: grey levels become 0 to 1
-_NOT_INSTALLED = "it needs ale-py and OpenCV, which are not installed: `make setup-atari` adds them"
+_NOT_INSTALLED = f"it needs ale-py and OpenCV, which are not installed: `{SETUP_ATARI}` adds them"
 
 # A random policy scores -20.7, 1.7 and 148 (Mnih et al. 2015, extended data table 2).
 SCORES = {

@@ -11,6 +11,7 @@ from a3c_core.section import Section
 
 FLAPPY_SKY = (173.0, 64.0)  # centred on the sky, a small bird stands out of zero, which grey levels would hide
 FLAPPY_BIRD = "a3c_core/FlappyBird-v0"
+SETUP_ATARI = "make setup-atari"  # what adds Atari's games
 PLE_GAMES = ("Catcher", "FlappyBird", "Pixelcopter", "Pong", "PuckWorld", "Snake", "WaterWorld")  # those with a state
 
 
@@ -32,6 +33,7 @@ class EnvironmentConfig(Section):
     )
     reward: Literal["ple", "alive"] = Field("ple", description="of Flappy Bird and PLE's games")
     clip_rewards: bool = Field(False, description="what is learned from is at most 1 and at least -1; not the score")
+    flicker: float = Field(0.0, ge=0, lt=1, description="chance that an observation after the first shows nothing")
     max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
     seeding: Literal["episode", "ple", "recreated"] = Field(
         "episode", description="own stream per episode, or PLE's shared one; recreated: reset twice, as published"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games.base import EnvironmentConfig, Score, Spaces
-from a3c_core.streams import shared_actions, stream_words
+from a3c_core.streams import shared_actions, stream_words, uniform
 
 
 class GymnasiumBased(Protocol):
@@ -52,11 +52,21 @@ class GymEnvironment:
 
     def step(self, action: int) -> tuple[float, bool, bool]:
         """Play `action`; return (reward, terminated, truncated)."""
-        self.observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.observation = self._shown(observation)
         self.score = info.get("score", self.score)
         if self._game.config.clip_rewards:
             reward = min(max(float(reward), -1.0), 1.0)
         return float(reward), terminated, truncated
+
+    def _shown(self, observation: NDArray[Any]) -> NDArray[Any]:
+        """Return the observation, or by chance nothing in its place (Hausknecht & Stone 2015): memory must help out."""
+        flicker = self._game.config.flicker
+        if not flicker or uniform(self.stream) >= flicker:
+            return observation
+        spaces = self._game.spaces
+        nothing = spaces.scaling[0] if spaces.are_pictures else 0.0  # what a network sees as 0
+        return np.full_like(observation, nothing)
 
     def get_state(self) -> NDArray[np.uint8]:
         game = np.frombuffer(self.env.get_state(), np.uint8)

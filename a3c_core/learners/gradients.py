@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Effort
 from a3c_core.learners.optimizers import Optimizer, UpdateResult
@@ -73,3 +75,8 @@ def new_optimizer(config: RunConfig, size: int) -> Optimizer:
         epsilon=learner.epsilon,
         decay=learner.decay,
     )
+
+
+def warm_up(config: RunConfig, parameters: Vector) -> None:
+    """Make an update for nothing, so that the first one that counts finds everything compiled."""
+    new_optimizer(config, parameters.size).apply(parameters.copy(), np.zeros_like(parameters))

@@ -16,28 +16,30 @@ from a3c_core.games.base import Spaces
 from a3c_core.models.parameters import Vector
 
 _HEADER = 4  # steps, terminated, truncated, bootstrap value
-_COLUMNS = 4  # actions, rewards, values, log-probabilities
 
 
 class Packing:
     """How trajectories of a game are packed. Observations keep their type: four bytes of a picture make one float."""
 
+    columns = 4  # actions, rewards, values, log-probabilities
+    observations_beyond = 0  # after the last step
+
     def __init__(self, spaces: Spaces):
+        self.spaces = spaces
         self._shape, self._dtype = spaces.observation_shape, np.dtype(spaces.observation_dtype)
         self._bytes = math.prod(self._shape) * self._dtype.itemsize  # of an observation
         self._floats = -(-self._bytes // 4)  # that it takes
 
     def capacity(self, agents: int, horizon: int) -> int:
         """Return how many numbers a parcel of `agents` trajectories takes, each of at most `horizon` steps."""
-        return 1 + agents * (_HEADER + horizon * (self._floats + _COLUMNS))
+        return 1 + agents * self._size(horizon)
 
     def pack(self, trajectories: Sequence[Trajectory]) -> Vector:
         """Return trajectories as one vector, which belongs to the receiver."""
         parts: list[Any] = [[len(trajectories)]]
         for one in trajectories:
             parts.append([one.env_steps, one.terminated, one.truncated, one.bootstrap_value])
-            parts.append(self._as_floats(one.observations))
-            parts += [one.actions, one.rewards, one.values, one.log_probabilities]
+            parts += self._parts(one)
         return np.concatenate([np.asarray(part, np.float32) for part in parts])
 
     def unpack(self, parcel: Vector) -> list[Trajectory]:
@@ -61,7 +63,7 @@ class Packing:
         return all(np.isfinite(getattr(one, name)).all() for one in self.unpack(parcel) for name in names)
 
     def _size(self, steps: int) -> int:
-        return _HEADER + steps * (self._floats + _COLUMNS)
+        return _HEADER + (steps + self.observations_beyond) * self._floats + steps * self.columns
 
     def _places(self, parcel: Vector) -> Iterator[tuple[int, int]]:
         """Yield where each trajectory begins, and its steps."""
@@ -72,12 +74,21 @@ class Packing:
             start += self._size(steps)
 
     def _trajectory(self, parcel: Vector, start: int, steps: int) -> Trajectory:
-        _, terminated, truncated, bootstrap_value = parcel[start : start + _HEADER].tolist()
-        begin = start + _HEADER
-        end = begin + steps * self._floats
-        actions, rewards, values, log_probabilities = parcel[end : end + steps * _COLUMNS].reshape(_COLUMNS, steps)
+        begin, seen = start + _HEADER, steps + self.observations_beyond
+        end = begin + seen * self._floats
+        observations = self._as_observations(parcel[begin:end], seen)
+        columns = parcel[end : end + steps * self.columns].reshape(self.columns, steps)
+        return self._unpacked(observations, columns, parcel[start:begin].tolist())
+
+    def _parts(self, one: Trajectory) -> list[Any]:
+        """Return what a parcel holds of a trajectory after its header."""
+        return [self._as_floats(one.observations), one.actions, one.rewards, one.values, one.log_probabilities]
+
+    def _unpacked(self, observations: NDArray[Any], columns: Vector, header: Sequence[float]) -> Trajectory:
+        _, terminated, truncated, bootstrap_value = header
+        actions, rewards, values, log_probabilities = columns
         return Trajectory(
-            observations=self._as_observations(parcel[begin:end], steps),
+            observations=observations,
             actions=actions.astype(np.int32),
             rewards=rewards,
             values=values,

@@ -8,7 +8,14 @@ from a3c_core.models.base import Heads, Model
 from a3c_core.registry import Registry
 from a3c_core.section import Section
 
-MODELS = Registry("model", {"dense": "a3c_core.models.dense:DenseModel", "conv": "a3c_core.models.conv:ConvModel"})
+MODELS = Registry(
+    "model",
+    {
+        "dense": "a3c_core.models.dense:DenseModel",
+        "conv": "a3c_core.models.conv:ConvModel",
+        "lstm": "a3c_core.models.lstm:LstmModel",
+    },
+)
 
 
 def settings_of(name: str) -> type[Section]:

@@ -6,7 +6,7 @@ really built: the compiled engine runs without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
@@ -26,10 +26,17 @@ POLICY_AND_VALUE: Heads = (("policy_logits", 2), ("value", 1))  # the report's, 
 
 
 class Model(Protocol):
-    """What engines and checkpoints need to know of a network. Its class is made with a shape, heads and settings."""
+    """What engines and checkpoints need to know of a network. Its class is made with a shape, heads and settings.
+
+    One that remembers has a member more, `memory_shape`: see `memory_shape_of` and the model `lstm`.
+    """
 
     Settings: ClassVar[type[Section]]  # the section `network:` of a run
-    onednn: ClassVar[bool]  # whether oneDNN may compute it: convolutions are faster, but sums differ from run to run
+
+    @property
+    def onednn(self) -> bool:
+        """Whether oneDNN may compute it: convolutions are faster, but sums differ from run to run."""
+        ...
 
     @property
     def observation_shape(self) -> tuple[int, ...]: ...
@@ -69,8 +76,17 @@ def head_layers(units: int, heads: Heads) -> dict[str, Slice]:
     return {name: part for head, size in heads for name, part in layer(head, units, size).items()}
 
 
-def with_heads(name: str, observations: Any, hidden: Any, heads: Heads) -> keras.Model:
-    """Return the network that ends in the heads, all from the same hidden units; logits are followed by a softmax."""
+def memory_shape_of(model: Model | None) -> tuple[int, ...] | None:
+    """Return the shape of what the network remembers from step to step, or None if it remembers nothing."""
+    shape: tuple[int, ...] | None = getattr(model, "memory_shape", None)
+    return shape
+
+
+def with_heads(name: str, inputs: Any, hidden: Any, heads: Heads, memory: Sequence[Any] = ()) -> keras.Model:
+    """Return the network that ends in the heads, all from the same hidden units; logits are followed by a softmax.
+
+    What is remembered, if anything, is put out after the heads.
+    """
     from keras import Model, layers
 
     outputs = []
@@ -78,7 +94,7 @@ def with_heads(name: str, observations: Any, hidden: Any, heads: Heads) -> keras
         output = layers.Dense(size, name=head)(hidden)
         logits_of = head.removesuffix("_logits")
         outputs.append(output if logits_of == head else layers.Softmax(name=logits_of)(output))
-    return Model(observations, outputs, name=name)
+    return Model(inputs, [*outputs, *memory], name=name)
 
 
 def heads_network(model: Model) -> keras.Model:

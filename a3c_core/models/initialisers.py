@@ -29,11 +29,41 @@ def glorot_uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
     """Return what `keras.initializers.GlorotUniform(seed)` draws for a kernel: [..., inputs, outputs]."""
     *window, inputs, outputs = shape
     limit = math.sqrt(6.0 / (math.prod(window) * (inputs + outputs)))
-    words = _stateless_words(seed % _SEEDS, math.prod(shape))
-    mantissas = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
-    uniforms = mantissas.view(np.float32) - np.float32(1.0)
+    uniforms = _uniforms(_stateless_words(seed % _SEEDS, math.prod(shape)))
     low, high = np.float32(-limit), np.float32(limit)
     return (uniforms * (high - low) + low).reshape(shape)
+
+
+def orthogonal(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
+    """Return what `keras.initializers.Orthogonal(seed)` draws for a kernel [inputs, outputs], but for rounding."""
+    inputs, outputs = shape
+    tall = max(shape), min(shape)
+    normals = _normals(seed % _SEEDS, math.prod(shape)).reshape(tall)
+    q, r = np.linalg.qr(normals)  # in float64, so that all machines round to the same float32
+    q *= np.sign(np.diag(r))
+    return (q.T if inputs < outputs else q).astype(np.float32)
+
+
+def unit_forget(shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
+    """Return the biases of an LSTM's gates, 0 but for the forget gates' 1: at first, everything is kept."""
+    biases = np.zeros(shape, np.float32)
+    units = shape[0] // 4  # the gates are in Keras's order: input, forget, cell, output
+    biases[units : 2 * units] = 1
+    return biases
+
+
+def _normals(seed: int, count: int) -> NDArray[np.float64]:
+    """Return float64 [count]: TensorFlow's stateless normal numbers, by Box and Muller's method."""
+    uniforms = _uniforms(_stateless_words(seed, -(-count // 4) * 4)).astype(np.float64).reshape(-1, 2)
+    radii = np.sqrt(-2 * np.log(np.maximum(uniforms[:, 0], 1e-7)))
+    angles = 2 * np.pi * uniforms[:, 1]
+    return np.stack([np.sin(angles) * radii, np.cos(angles) * radii], axis=1).ravel()[:count]
+
+
+def _uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Return float32 numbers in [0, 1) made of 23 bits of each word."""
+    mantissas = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
+    return mantissas.view(np.float32) - np.float32(1.0)
 
 
 def _stateless_words(seed: int, count: int) -> NDArray[np.uint32]:

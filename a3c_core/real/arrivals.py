@@ -1,7 +1,7 @@
 """What has reached a real master, and from whom more will."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from a3c_core.real.roster import Roster
@@ -9,15 +9,30 @@ from a3c_core.real.shared_memory import Message
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.worker import Episode
 
+_NOBODY = -1  # a generation that no worker has
+
 
 class Arrival(NamedTuple):
-    """A message that was taken over, and what it found."""
+    """A message that was taken over, and what it found; its times are those of the run's clock."""
 
     slot: int
     message: Message
     episodes: tuple[Episode, ...]
     queue_length: int
-    taken_s: float = math.nan  # the run's clock when the master took it up
+    taken_s: float = math.nan  # when the master took it up
+
+    def on_clock(self, clock_at: Callable[[float], float]) -> "Arrival":
+        """Return it with times that were of the monotonic clock, which ends with the machine's session."""
+        episodes = tuple(episode._replace(started_s=clock_at(episode.started_s)) for episode in self.episodes)
+        message = self.message._replace(finished_s=clock_at(self.message.finished_s))
+        return self._replace(message=message, episodes=episodes)
+
+
+def arrival_from(saved: list[Any]) -> Arrival:
+    """Return the arrival that JSON made lists of; its worker is gone, so it is of no present one's generation."""
+    slot, message, episodes, *found = saved
+    message = Message(*message)._replace(generation=_NOBODY)
+    return Arrival(slot, message, tuple(Episode(*episode) for episode in episodes), *found)
 
 
 def waiting_slots(arrivals: Iterable[Arrival], roster: Roster) -> set[int]:
@@ -25,7 +40,13 @@ def waiting_slots(arrivals: Iterable[Arrival], roster: Roster) -> set[int]:
     return {one.slot for one in arrivals if roster.is_current(one.slot, one.message.generation)}
 
 
-def players(topology: Any, queue: ParcelQueue, roster: Roster) -> int:
+def takeable(topology: Any, exchange: Any, queue: ParcelQueue, roster: Roster) -> int:
+    """Return of how many of the waiting parcels the topology makes an update now."""
+    waiting = len(queue)
+    return topology.take(exchange, waiting, _players(topology, queue, roster)) if waiting else 0
+
+
+def _players(topology: Any, queue: ParcelQueue, roster: Roster) -> int:
     """Return how many workers will still hand something over, or just whether any will, as the topology wants it."""
     if topology.counts_players:
         return len(roster.at_work() - waiting_slots(queue.items(), roster))

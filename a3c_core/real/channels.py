@@ -85,13 +85,13 @@ class SharedChannel:
         return version, self._parameters
 
     def deliver(self, work: Work, version: int) -> None:
-        """Member over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
+        """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
         slot = self._slot
         self._wait(ACCEPTED, lambda: self._sent - slot["accepted"] < RING_SIZE)
         if self._is_unwanted():
             raise Stopped
         now_s = time.monotonic()
-        self._member_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
+        self._hand_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
         if self._until_applied:
             self._wait(SERVED, lambda: slot["served"] == self._sent)
         elif self._until_accepted and self._inbox["room"] <= 0:
@@ -100,7 +100,7 @@ class SharedChannel:
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
-    def _member_over(self, message: Message, work: Work) -> None:
+    def _hand_over(self, message: Message, work: Work) -> None:
         gradient = work.gradient
         self._arrays.gradients[self._slot_number, self._sent % RING_SIZE, : gradient.size] = gradient
         self._put(message, work.episodes)
@@ -140,6 +140,11 @@ class SharedChannel:
         if self._is_unwanted():
             raise Stopped
 
+    def heed_stop(self) -> None:
+        """Raise Stopped if nobody wants what this worker is doing any more."""
+        if self._is_unwanted():
+            raise Stopped
+
     def _is_unwanted(self) -> bool:
         """Return whether nobody takes anything from this worker any more: the run is over, or another has its slot."""
         slot = self._slot
@@ -166,7 +171,7 @@ class QueueChannel(SharedChannel):
             slot["mail_taken"] = self._mail_taken  # last: only now is the slot the master's
         return self._version
 
-    def _member_over(self, message: Message, work: Work) -> None:
+    def _hand_over(self, message: Message, work: Work) -> None:
         letter = message, work.episodes, work.gradient
         if work.gradient.nbytes <= _FITS_BYTES:
             self._gradients.send(letter)  # first, so that the master finds it when it comes
@@ -190,7 +195,7 @@ class HogwildChannel(SharedChannel):
         self._parameters[:] = self._arrays.parameters[0]  # perhaps amid another's update: that is the point
         return self._version()
 
-    def _member_over(self, message: Message, work: Work) -> None:
+    def _hand_over(self, message: Message, work: Work) -> None:
         began_s = time.monotonic()
         self._optimizer.updates = self._version()
         parameters, share = self._arrays.parameters[0, : self._size], self._arrays.progress().share

@@ -35,9 +35,13 @@ class Grants:
         self._shown[slot] = self.granted[slot]
         return True
 
-    def end_one(self, slot: int) -> None:
-        """Note that an episode of `slot` has ended."""
-        self._under_way[slot] -= 1
+    def end(self, slot: int, episodes: int = 1) -> None:
+        """Note that episodes of `slot` have ended."""
+        self._under_way[slot] -= episodes
+
+    def runs_low(self, slot: int) -> bool:
+        """Return whether the worker of `slot` has used up half of what it can be granted in advance."""
+        return 2 * self._under_way[slot] <= _AHEAD * self._agents
 
     def is_idle(self, slot: int) -> bool:
         """Return whether the worker of `slot` has nothing to play."""

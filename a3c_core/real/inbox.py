@@ -37,7 +37,7 @@ class Inbox:
         self.taken: NDArray[np.int64] = np.zeros(len(slots), np.int64)  # messages, by slot, as `accepted` says
         self._room = 0  # as the workers see it
         self.busy_s = 0.0  # since the last `count_busy`; all the time that the master was not asleep
-        self._awake_since_s = time.monotonic()
+        self.awake_since_s = time.monotonic()
 
     def clear(self, slot: int, generation: int) -> None:
         """Begin anew in `slot`, which is to have a new worker."""
@@ -61,15 +61,15 @@ class Inbox:
     def sleep(self, limit_s: float) -> None:
         """Block until a worker says something new or dies, or the limit has passed."""
         self._asleep[0] = 1
-        self.busy_s += time.monotonic() - self._awake_since_s
+        self.busy_s += time.monotonic() - self.awake_since_s
         self._pool.wait(limit_s)
-        self._awake_since_s = time.monotonic()
+        self.awake_since_s = time.monotonic()
 
     def count_busy(self) -> float:
         """Return the seconds that the master has been awake since the last call."""
         now_s = time.monotonic()
-        busy_s = self.busy_s + now_s - self._awake_since_s
-        self.busy_s, self._awake_since_s = 0.0, now_s
+        busy_s = self.busy_s + now_s - self.awake_since_s
+        self.busy_s, self.awake_since_s = 0.0, now_s
         return busy_s
 
     def wake(self, slot: int, occasion: int) -> None:
@@ -122,6 +122,12 @@ class Inbox:
         self.taken[slot] += 1
         self._accepted[slot] += 1
         self.wake(slot, ACCEPTED)
+
+    def accept_taken(self) -> None:
+        """Say that all messages that `taken` counts have been taken over."""
+        self._accepted[:] = self.taken
+        for slot in (self._waiting == ACCEPTED).nonzero()[0].tolist():
+            self.wake(slot, ACCEPTED)
 
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""

@@ -1,7 +1,10 @@
 """A run's shared memory: how large it is, and the parameters in it where the workers update these without a lock."""
 
+import math
+
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
+from a3c_core.parts import parts_of
 from a3c_core.progress import Progress
 from a3c_core.real.shared_memory import Layout, SharedArrays, SharedBlock
 from a3c_core.topologies import TOPOLOGIES
@@ -18,7 +21,16 @@ def new_block(config: RunConfig, learner: Learner) -> SharedBlock:
     mail_bytes = 4 * published + _ENVELOPE if config.gradients.transport == "queue" else 0
     slots, agents = config.span.end, config.agents_per_worker
     parcel = parcel_size(config.gradients, learner)
-    return SharedBlock(Layout(slots, size, agents, averages, mail_bytes, published - size, parcel))
+    layout = Layout(slots, size, agents, averages, mail_bytes, published - size, parcel)
+    return SharedBlock(layout._replace(**_of_predictors(config)))
+
+
+def _of_predictors(config: RunConfig) -> dict[str, int]:
+    """Return the sizes of a state and of an answer, where agents ask for their actions."""
+    if not TOPOLOGIES.get(config.topology).has_predictors:
+        return {}
+    game, model, _ = parts_of(config)
+    return {"state": math.prod(game.spaces.observation_shape), "answer": sum(size for _, size in model.heads)}
 
 
 def share(learner: Learner, arrays: SharedArrays) -> None:

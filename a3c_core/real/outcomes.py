@@ -9,6 +9,7 @@ from a3c_core.learners.base import Learner
 from a3c_core.progress import Progress, worker_draw
 from a3c_core.real.arrivals import Arrival
 from a3c_core.results.records import Status
+from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
 
@@ -29,8 +30,10 @@ class Dealt(NamedTuple):
 class Outcomes:
     """All that was dealt with: how far that brings the run, and what of it is not in the log yet."""
 
-    def __init__(self, config: RunConfig, log: EpisodeLog, learner: Learner):
+    def __init__(self, config: RunConfig, log: EpisodeLog, learner: Learner, profile: CostProfile):
         self._config, self._log, self._learner = config, log, learner
+        by_profile = config.schedule.clock == "profile" and not config.is_paced  # or else the run's clock is the rules'
+        self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
         self._dealt: list[Dealt] = []
         self._ended = 0  # episodes that end with those
         self.env_steps = 0  # of all that was dealt with
@@ -52,37 +55,32 @@ class Outcomes:
         self._dealt.append(dealt)
         self._ended += len(arrival.episodes)
 
-    def write_up(
-        self, offset_s: float, episode_s: Callable[[Episode], float] | None
-    ) -> Iterator[tuple[int, tuple[Episode, ...]]]:
-        """Enter what was noted into the log, one by one; yield the slots and the episodes that ended there.
-
-        `offset_s`: from the monotonic clock to the run's; `episode_s`: an episode's length for the schedule, if it has
-        one.
-        """
+    def write_up(self) -> Iterator[tuple[int, tuple[Episode, ...]]]:
+        """Enter what was noted into the log, one by one; yield the slots and the episodes that ended there."""
         dealt, self._dealt, self._ended = self._dealt, [], 0
         for one in dealt:
-            yield one.arrival.slot, _enter(one, self._log, offset_s, episode_s)
+            _enter(one, self._log, self._config.pace.speed, self._episode_s)
+            yield one.arrival.slot, one.arrival.episodes
 
 
-def _enter(
-    dealt: Dealt, log: EpisodeLog, offset_s: float, episode_s: Callable[[Episode], float] | None
-) -> tuple[Episode, ...]:
-    """Enter what became of an arrival into the log; return the episodes that it ended."""
-    slot, message, its_episodes, found, taken_s = dealt.arrival
-    episodes = tuple(episode._replace(started_s=episode.started_s + offset_s) for episode in its_episodes)
+def _enter(dealt: Dealt, log: EpisodeLog, speed: float, episode_s: Callable[[Episode], float] | None) -> None:
+    """Enter what became of an arrival into the log.
+
+    `speed`: seconds of the run's clock in a real one; `episode_s`: an episode's length for the schedule, if that is
+    not its length on the run's clock.
+    """
+    slot, message, episodes, found, taken_s = dealt.arrival
     log.totals.env_steps += message.env_steps
     log.totals.master_busy_s = dealt.busy_s
     log.enter(
-        Parcel(slot, message.version_pulled, message.finished_s + offset_s, found, episodes, taken_s),
+        Parcel(slot, message.version_pulled, message.finished_s, found, episodes, taken_s),
         dealt.status,
         dealt.clock_s,
         dealt.alive,
         dealt.version,
         dealt.staleness,
         dealt.gradient_norm,
-        wall_s=dealt.clock_s,
+        wall_s=dealt.clock_s / speed,
         episode_s=episode_s,
         statistics=dealt.statistics,
     )
-    return episodes

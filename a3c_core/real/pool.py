@@ -18,6 +18,8 @@ from a3c_core.real.fork_server import Inherited, start_process
 from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
 from a3c_core.real.worker_main import ChannelEnds, process_main, why, work_until_stopped
 
+_FINE_S = 0.05  # waits shorter than this are not rounded up to milliseconds, as poll does
+_FD_SETSIZE = 1024  # descriptors from here on are beyond select
 _DISMISSAL_S = 2.0  # without anyone leaving, before those who are left are killed
 
 
@@ -117,19 +119,26 @@ class LocalPool:
         ears, wake = os.pipe()
         os.set_blocking(wake, False)
         gradients, theirs = self._gradient_pipe()
-        ends = ChannelEnds(self._bell_button, ears, theirs, int(self._slots["generation"][slot]))
+        ends = ChannelEnds(self._bell_button, ears, theirs, int(self._slots["generation"][slot]), self.button_of(slot))
         member = self.members[slot] = Member(slot, None, wake, gradients, heard_s=time.monotonic())
         if self._config.runtime == "threads":
             self._start_thread(member, episode, ends)
         else:
             self._start_process(member, episode, ends)
 
+    def button_of(self, slot: int) -> int | None:
+        """Return the descriptor with which a worker wakes whoever chooses its actions, if that is not itself."""
+        return None
+
     def look(self) -> None:
         """Nothing to do: workers write to the slots themselves."""
 
     def wait(self, limit_s: float) -> None:
         """Block until a worker rings or dies, or the limit has passed."""
-        self._poll.poll(limit_s * 1000)
+        if limit_s < _FINE_S and self._bell < _FD_SETSIZE:
+            select.select([self._bell], (), (), max(0.0, limit_s))
+        else:
+            self._poll.poll(limit_s * 1000)
         try:
             os.read(self._bell, 65_536)
         except BlockingIOError:  # nobody has rung
@@ -200,7 +209,8 @@ class LocalPool:
     def _start_process(self, member: Member, episode: int, ends: ChannelEnds) -> None:
         member.tether, theirs = socket.socketpair()
         self._poll.register(member.tether, 0)  # its end is always told
-        given = ends._replace(doorbell=Inherited(ends.doorbell), wake=Inherited(ends.wake))
+        asks = None if ends.predictor is None else Inherited(ends.predictor)
+        given = ends._replace(doorbell=Inherited(ends.doorbell), wake=Inherited(ends.wake), predictor=asks)
         arguments = self._settings, member.slot, episode, self._block.handle(), given, theirs
         try:
             member.body = start_process(f"a3c-worker-{member.slot}", process_main, *arguments)

@@ -14,6 +14,7 @@ from a3c_core.real.pool import Loss, Pool
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, PERMITTED, SLOT
 
 TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # a slot's, over all of its workers
+PACE_KEPT = ("paced", "late", "late_s")  # the same, of paced workers
 
 
 class RunFailed(Exception):
@@ -69,6 +70,12 @@ class Roster:
         self._inbox.wake(slot, GRANTED)
         return True
 
+    def grant_more(self, slot: int) -> None:
+        """Grant a worker as much as it may have in advance, if it runs low."""
+        if self.grants.runs_low(slot):
+            while self.grant_next(slot):
+                pass
+
     def grant_all(self) -> None:
         """Grant in advance to all who are up: to new ones, and what lost or dismissed workers have left undone."""
         slots = [slot for slot in self._pool.members if self._slots["ready"][slot]]
@@ -103,7 +110,7 @@ class Roster:
         """Make a slot ready for another worker. Should the last one live all the same, nobody listens to it."""
         self._generations[slot] += 1
         self._slots["generation"][slot] = self._generations[slot]
-        for name in set(SLOT.names or ()) - {"generation", "updates", *TIME_SPLIT}:
+        for name in set(SLOT.names or ()) - {"generation", "updates", *TIME_SPLIT, *PACE_KEPT}:
             self._slots[name][slot] = 0
         self._inbox.clear(slot, self._generations[slot])
         self.grants.take_back(slot)

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.base import Learner, settled_by
-from a3c_core.learners.gradients import new_optimizer
+from a3c_core.learners.gradients import warm_up
 from a3c_core.models.parameters import Vector
 from a3c_core.real import memory
-from a3c_core.real.arrivals import Arrival, players, waiting_slots
+from a3c_core.real.arrivals import Arrival, takeable, waiting_slots
+from a3c_core.real.backlog import Backlog, say_that_nothing_waits
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.outcomes import Dealt, Outcomes
 from a3c_core.real.permits import Permits
@@ -31,20 +34,18 @@ from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Message
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies import TOPOLOGIES
-from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.remedies import Remedies
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 
-_LOOK_S = 0.1  # between two looks at the pool
-_WRITE_UP = 32  # gradients dealt with before they are written up together, which is cheaper than one by one
+LOOK_S = 0.1  # between two looks at the pool
 
 
 class RealRuntime:
     """One run on the real clock; a resumed one plays again what was under way, and counts no episode twice."""
 
     steps_between_looks = 1
+    write_up_after = 32  # parcels dealt with are written up together, which is cheaper than one by one
 
     def __init__(
         self,
@@ -56,32 +57,32 @@ class RealRuntime:
         on_update: Callable[[UpdateRow], None] | None = None,
     ):
         self.config, self.profile, self.master = config, profile, master
-        statistics = statistics_of(config.algorithm)
+        statistics = statistics_of(config.algorithm) + topologies.statistics_of(config.topology)
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
-        self._topology = TOPOLOGIES.get(config.topology)
+        self._topology = topologies.TOPOLOGIES.get(config.topology)
         self._remedies = Remedies(config.gradients, master)
         self._hogwild = not self._topology.has_master
         self._waits_for_apply = config.gradients.pull == "after_apply"
         self.block = memory.new_block(config, master)
-        self._arrays = self.block.arrays
-        self._slots = self._arrays.slots
-        self._queue = ParcelQueue(self._remedies.parcel_size)
-        self._joined: list[Arrival] = []  # whose batch the learner still collects
-        self._outcomes = Outcomes(config, self.log, master)
+        self._arrays, self._slots = self.block.arrays, self.block.arrays.slots
+        self._queue = Backlog(self._remedies.parcel_size)
+        self._outcomes = Outcomes(config, self.log, master, profile)
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
-        by_profile = config.schedule.clock == "profile"
-        self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
+        self._speed = config.pace.speed
         self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
     @property
     def clock_s(self) -> float:
-        """Seconds since the run began, interruptions left out."""
-        return self.elapsed_s + time.monotonic() - self._started_s
+        """Seconds since the run began, interruptions left out; the profile's, where the run is paced to one."""
+        return self._clock_at(time.monotonic())
+
+    def _clock_at(self, moment_s: float) -> float:
+        return self.elapsed_s + (moment_s - self._started_s) * self._speed
 
     @property
     def waiting(self) -> int:
@@ -94,7 +95,7 @@ class RealRuntime:
         workers = self.config.span.start
         self.roster.change(workers)
         while self.roster.up < workers and not is_asked_to_stop():
-            self.inbox.sleep(_LOOK_S)
+            self.inbox.sleep(LOOK_S)
             self._replace_lost()
         self.inbox.count_busy()  # all this was no work on gradients
         self._started_s = time.monotonic()
@@ -105,10 +106,9 @@ class RealRuntime:
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self.roster = Roster(self.config, self._slots, pool, self.inbox, self.master)
         self._permits = Permits(self.config.gradients, self._slots, self.inbox, self.roster)
-        self.roster.grants.open(self.recorded, self.config.episodes - self.log.episodes)
+        self.roster.grants.open(*self._queue.ungranted(self.recorded, self.config.episodes - self.log.episodes))
         self._busy_s = self.log.totals.master_busy_s
-        warm_up = new_optimizer(self.config, self.master.parameters.size)
-        warm_up.apply(self.master.parameters.copy(), np.zeros_like(self.master.parameters))
+        warm_up(self.config, self.master.parameters)
         if self._hogwild:
             memory.share(self.master, self._arrays)
         else:
@@ -120,12 +120,12 @@ class RealRuntime:
             self.settle()
             if self.log.episodes >= self.config.episodes or self.overloaded:
                 return False
-        if self._joined and self._nobody_plays():
-            self._learn([])
+        if self._has_rest():
+            self._take_up([])
         self._collect()
         if taken := self._may_take():
-            self._learn(self._queue.popleft_many(taken))
-        if time.monotonic() - self._looked_s > _LOOK_S:
+            self._take_up(self._queue.popleft_many(taken))
+        if time.monotonic() - self._looked_s > LOOK_S:
             self._looked_s = time.monotonic()
             self._replace_lost()
             self.roster.grant_all()
@@ -140,11 +140,7 @@ class RealRuntime:
         """Dismiss the pool, take the last parameters, and return where the workers' time went, in seconds."""
         if self._opened:
             self.pool.close()
-        joined, self._joined = self._joined, []  # of an overloaded or interrupted run, as what still waits
-        for arrival in joined:
-            self._note(arrival, "dropped")
-        while len(self._queue):
-            arrival, _ = self._queue.popleft()
+        for arrival in self._queue.clear():  # of an overloaded or interrupted run
             self._note(arrival, "dropped")
         self.settle()
         split = {name: float(self._slots[name].sum()) for name in TIME_SPLIT}
@@ -153,7 +149,7 @@ class RealRuntime:
 
     def settle(self) -> None:
         """Write up what was dealt with, and bring the master up to date where workers update the parameters."""
-        for slot, episodes in self._outcomes.write_up(self.elapsed_s - self._started_s, self._episode_s):
+        for slot, episodes in self._outcomes.write_up():
             if episodes:
                 self._count(slot, episodes)
         progress = self._outcomes.progress()
@@ -162,18 +158,23 @@ class RealRuntime:
             memory.follow(self.master, self._arrays, progress)
 
     def save(self) -> Saved:
-        """Return what the run needs in order to go on; what is under way will be played again."""
+        """Return what the run needs in order to go on; what workers have under way will be played again."""
         self.settle()
+        backlog, files = self._queue.save()
         numbers = {"elapsed_s": self.clock_s, "recorded": self.recorded, "log": self.log.save()}
-        return Saved({**numbers, "remedies": self._remedies.save()}, {}, {})
+        return Saved({**numbers, "remedies": self._remedies.save(), "backlog": backlog}, {}, files)
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         self.elapsed_s, self.recorded = numbers["elapsed_s"], numbers["recorded"]
         self.log.restore(numbers["log"])
         self._remedies.restore(numbers.get("remedies", {}))
-        self.master.forget_batch()  # its trajectories' episodes are not recorded, and will be played again
+        if "backlog" in numbers:
+            self._queue.load(numbers["backlog"], folder)
+        else:
+            self.master.forget_batch()
+            say_that_nothing_waits(self.log.totals)
         totals = self.log.totals
-        totals.sent = totals.outcomes  # what had arrived, but waited for the master, is sent again
+        totals.sent = totals.outcomes + len(self._queue) + len(self._queue.joined)
         self._outcomes.env_steps = totals.env_steps
 
     # Gradients
@@ -181,11 +182,15 @@ class RealRuntime:
     def _collect(self) -> None:
         """Take over what has arrived, as far as the queue allows; block if there is nothing at all to do."""
         inbox, queue = self.inbox, self._queue
-        self._permits.give(len(queue))
-        pending = inbox.pending() if self._may_take() else inbox.wait(_LOOK_S)
+        self._permits.give(queue.unserved)
+        pending = inbox.pending() if self._may_take() else self._wait()
         for slot in inbox.oldest_first(pending)[: max(0, self._capacity - len(queue))]:
             self._accept(slot)
         inbox.show_room(self._capacity - len(queue))
+
+    def _wait(self) -> NDArray[np.intp]:
+        """Wait for messages; return the slots that have some."""
+        return self.inbox.wait(LOOK_S)
 
     def _accept(self, slot: int) -> None:
         """Take one message over from `slot`, unless it is not from the slot's worker."""
@@ -202,10 +207,10 @@ class RealRuntime:
     def _take_over(self, slot: int, message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> None:
         self.pool.members[slot].heard_s = message.finished_s
         for _ in episodes:
-            self.roster.grants.end_one(slot)
+            self.roster.grants.end(slot)
             self.roster.grant_next(slot)
         queue, exchange = self._queue, self.config.gradients
-        arrival = Arrival(slot, message, episodes, len(queue))
+        arrival = Arrival(slot, message, episodes, len(queue)).on_clock(self._clock_at)
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
@@ -223,30 +228,29 @@ class RealRuntime:
 
     def _may_take(self) -> int:
         """Return of how many parcels the topology makes an update now."""
-        waiting = len(self._queue)
-        if not waiting:
-            return 0
-        playing = players(self._topology, self._queue, self.roster)
-        return self._topology.take(self.config.exchange, waiting, playing)
+        return takeable(self._topology, self.config.exchange, self._queue, self.roster)
 
-    def _nobody_plays(self) -> bool:
-        """Return whether nobody will add to the batch: all have left, or wait for what becomes of their parcel."""
-        waiting = waiting_slots(self._joined, self.roster) if self._waits_for_apply else set()
-        return not (self.roster.at_work() - waiting) and not len(self._queue) and not self.inbox.pending().size
+    def _has_rest(self) -> bool:
+        """Return whether there is a batch to which nobody will add any more."""
+        return self._queue.has_rest(self.roster, self._waits_for_apply) and not self.inbox.pending().size
 
-    def _learn(self, taken: list[tuple[Arrival, Vector]]) -> None:
+    def _take_up(self, taken: list[tuple[Arrival, Vector]]) -> None:
+        """Deal with what was taken from the queue: at once, unless that is to take its time."""
+        self._learn(taken, self.clock_s)
+
+    def _learn(self, taken: list[tuple[Arrival, Vector]], taken_s: float) -> None:
         """Let the learner have what was taken, or make do with what it has kept; publish what comes of it."""
-        version, taken_s = self.master.version, self.clock_s
+        version, queue = self.master.version, self._queue
         pulled = [(arrival.message.version_pulled, vector) for arrival, vector in taken]
         combine = functools.partial(self._topology.combine, self.config.exchange)
         result = self._remedies.apply(combine, pulled, self._outcomes.progress())
         arrivals = [arrival._replace(taken_s=taken_s) for arrival, _ in taken]
-        settled, self._joined = settled_by(result, self._joined, arrivals)
+        settled, queue.joined = settled_by(result, queue.joined, arrivals)
         if result is not None and settled:
             self.inbox.publish(self.master)
         for arrival in settled:
             self._mark_served(arrival)
-        self._busy_s += self.inbox.count_busy()
+        self._busy_s += self._count_busy()
         for arrival in settled:
             staleness = version - arrival.message.version_pulled
             if result is None or self._remedies.is_too_old(staleness):
@@ -255,6 +259,10 @@ class RealRuntime:
                 status: Status = "applied" if result.applied else "rejected"
                 self._note(arrival, status, self.master.version, staleness, result.gradient_norm)
 
+    def _count_busy(self) -> float:
+        """Return the seconds that the master has worked since the last call."""
+        return self.inbox.count_busy()
+
     def _mark_served(self, arrival: Arrival) -> None:
         if self._waits_for_apply and self.roster.is_current(arrival.slot, arrival.message.generation):
             self.inbox.mark_served(arrival.slot)
@@ -262,18 +270,13 @@ class RealRuntime:
     # Records and schedule
 
     def _note(
-        self,
-        arrival: Arrival,
-        status: Status,
-        version: int | None = None,
-        staleness: int = 0,
-        gradient_norm: float = math.nan,
+        self, arrival: Arrival, status: Status, version: int | None = None, staleness: int = 0, norm: float = math.nan
     ) -> None:
         """Note what became of an arrival. Writing it up can wait: others wait for the master."""
         version = self.master.version if version is None else version
-        dealt = Dealt(arrival, status, self.clock_s, self._busy_s, self.roster.alive, version, staleness, gradient_norm)
+        dealt = Dealt(arrival, status, self.clock_s, self._busy_s, self.roster.alive, version, staleness, norm)
         self._outcomes.note(dealt)
-        if len(self._outcomes) >= _WRITE_UP:
+        if len(self._outcomes) >= self.write_up_after:
             self.settle()
 
     def _count(self, slot: int, episodes: tuple[Episode, ...]) -> None:
@@ -284,7 +287,7 @@ class RealRuntime:
             self.roster.change(target)
 
     def _replace_lost(self) -> None:
-        served_later = [*self._queue.items(), *self._joined] if self._waits_for_apply else []
+        served_later = self._queue.arrivals() if self._waits_for_apply else []
         for loss in self.roster.lost(waiting_slots(served_later, self.roster)):
             while self.inbox.holds(loss.slot):  # what it had handed over is not lost
                 self._accept(loss.slot)

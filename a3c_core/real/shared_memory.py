@@ -50,6 +50,12 @@ SLOT = np.dtype(
         ("waiting", "i8"),  # worker: what it wants to be woken for; cleared by the master when it does so
         ("updates", "i8"),  # worker: updates made by itself, without a master
         ("ready", "i8"),  # worker: is up
+        ("on_core", "i8"),  # worker: has a core or wants one, by the profile that it is paced to, unless it waits
+        ("paced", "i8"),  # worker: pieces of work that were paced
+        ("late", "i8"),  # worker: those that took longer than their pace
+        ("late_s", "f8"),  # worker: by how much, in the profile's seconds, all in all
+        ("asked", "i8"),  # agent: states put before a predictor
+        ("answered", "i8"),  # predictor: the last of them that it has answered
         ("play_s", "f8"),  # worker: playing
         ("gradient_s", "f8"),  # worker: differentiating
         ("wait_s", "f8"),  # worker: waiting for the master
@@ -59,13 +65,14 @@ SLOT = np.dtype(
     ]
 )
 
-GRANTED, ACCEPTED, SERVED, MAILED, PERMITTED = 1, 2, 3, 4, 5  # what a worker waits for
+GRANTED, ACCEPTED, SERVED, MAILED, PERMITTED, ANSWERED = 1, 2, 3, 4, 5, 6  # what a worker waits for
 AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
 INBOX = np.dtype(  # the master's own place
     [
         ("room", "i8"),  # gradients that the queue still takes, by the master's last look
         ("asleep", "i8"),  # wants to be woken; whoever rings may clear it
+        ("serving", "i8"),  # an update is under way, by the profile that it is paced to
         ("progress", "f8"),  # share of the run's episodes that are recorded
         ("env_steps", "i8"),  # that these, and what else was recorded, took
     ]
@@ -101,6 +108,8 @@ class Layout(NamedTuple):
     mail_bytes: int  # of a mailbox; 0 where there are none
     beside: int = 0  # numbers that are published beside the parameters
     parcel: int | None = None  # numbers that a worker hands over at once, at most; None: as many as parameters
+    state: int = 0  # numbers of an observation that an agent puts before a predictor
+    answer: int = 0  # numbers that it is told
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
         size = self.parameters
@@ -115,6 +124,9 @@ class Layout(NamedTuple):
             ((self.slots, RING_SIZE, self.agents), EPISODE),
             ((self.slots, RING_SIZE, size if self.parcel is None else self.parcel), np.float32),
             ((self.slots, self.mail_bytes), np.uint8),
+            ((self.slots, self.state), np.float32),
+            ((self.slots, self.answer), np.float32),
+            ((self.slots,), np.int64),
         ]
 
     @property
@@ -148,6 +160,9 @@ class SharedArrays(NamedTuple):
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
     gradients: NDArray[np.float32]  # [L, RING_SIZE, parcel], which may be shorter than its place
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
+    states: NDArray[np.float32]  # [L, state], what agents without a model see
+    answers: NDArray[np.float32]  # [L, answer], a predictor's outputs for it
+    answerers: NDArray[np.int64]  # [L], versions of the parameters that gave these
 
     def progress(self) -> Progress:
         """Return how far the run has come, by the master's last word."""

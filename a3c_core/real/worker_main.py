@@ -7,12 +7,17 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it members it on to every worker
+import numpy as np
+
+import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.machine.tf import limit_gpus
 from a3c_core.parts import make_engine
+from a3c_core.real.agents import AgentChannel, AskingEngine
+from a3c_core.real.bundle import bundled
 from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
+from a3c_core.real.pace import WorkerPace
 from a3c_core.real.shared_memory import SharedArrays, attach
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.worker import Worker
@@ -27,6 +32,7 @@ class ChannelEnds(NamedTuple):
     wake: Any
     gradients: Any = None
     generation: int = 0  # of the worker, among those of its slot
+    predictor: Any = None  # descriptor, where agents ask one for their actions
 
     def close(self) -> None:
         """Close what is this worker's alone."""
@@ -57,18 +63,28 @@ def why(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:2000]
 
 
-def new_worker(config: RunConfig, slot: int, episode: int) -> tuple[Worker, Engine]:
+def new_worker(config: RunConfig, slot: int, episode: int, channel: Any = None) -> tuple[Worker, Engine]:
     """Return the worker of a slot, which goes on with its episode number `episode`, and its engine."""
-    engine = make_engine(config)
+    asks = isinstance(channel, AgentChannel)
+    engine: Any = AskingEngine(config, channel) if asks else bundled(config, slot, make_engine(config))
     engine.sample_times = True
+    return worker_with(engine, config, slot, episode), engine
+
+
+def worker_with(engine: Engine, config: RunConfig, slot: int, episode: int) -> Worker:
+    """Return the worker of a slot, which goes on with its episode number `episode`."""
     carries = config.gradients.carries_parameters
-    return Worker(slot, config.seed, engine, episode, config.agents_per_worker, carries), engine
+    return Worker(slot, config.seed, engine, episode, config.agents_per_worker, carries)
 
 
 def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: SharedArrays, ends: ChannelEnds) -> None:
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
-    worker, engine = new_worker(config, slot, episode)
     channel = _channel(config, slot, arrays, ends)
+    worker, engine = new_worker(config, slot, episode, channel)
+    pace = None
+    if config.is_paced:
+        pace = WorkerPace(config, slot, arrays, channel.heed_stop)
+        _rehearse(worker_with(engine, config, slot, episode), arrays)
     channel.come_up()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
     began_cpu_s = cpu_clock()
@@ -80,11 +96,20 @@ def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: Share
             began_s = time.monotonic()
             work = worker.work(published, may_begin, started_s, arrays.progress())
             worked_s = time.monotonic() - began_s
-            await_game(work.env_steps * config.environment.wait_s)
+            if pace is None:
+                await_game(work.env_steps * config.environment.wait_s)
             _book(arrays.slots[slot], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
+            if pace is not None:
+                pace.await_end(work, version, began_s, worker.rollouts)
             channel.deliver(work, version)
     except Stopped:
         arrays.slots[slot]["cpu_s"] += cpu_clock() - began_cpu_s
+
+
+def _rehearse(worker: Worker, arrays: SharedArrays) -> None:
+    """Work once for nothing: what is loaded at the first call would make the first piece that counts late."""
+    published = np.zeros(arrays.parameters.shape[1], np.float32)
+    worker.work(published, progress=arrays.progress())
 
 
 def await_game(seconds: float) -> None:
@@ -103,6 +128,8 @@ def _channel(config: RunConfig, slot: int, arrays: SharedArrays, ends: ChannelEn
     channel = config, slot, arrays, ends.doorbell, ends.wake, ends.generation
     if not TOPOLOGIES.get(config.topology).has_master:
         return HogwildChannel(*channel)
+    if ends.predictor is not None:
+        return AgentChannel(*channel, predictor=ends.predictor)
     if config.gradients.transport == "queue":
         return QueueChannel(*channel, gradients=ends.gradients)
     return SharedChannel(*channel)

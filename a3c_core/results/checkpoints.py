@@ -80,8 +80,9 @@ def save(
     info: Mapping[str, Any] | None = None,
     extra: Mapping[str, Arrays] | None = None,
     streams: Mapping[str, Write] | None = None,
+    keep_all: bool = False,
 ) -> Path:
-    """Write a checkpoint into `directory`, return its path, and remove all others but the last before it.
+    """Write a checkpoint into `directory`, return its path, and (unless `keep_all`) remove all but the last before it.
 
     `info` is whatever JSON can hold; `extra` maps the names of further .npz files to their arrays; `streams` maps the
     names of files too large for memory to what writes them.
@@ -103,7 +104,8 @@ def save(
     }
     path = directory / f"{optimizer.updates:012d}"
     write_whole_directory(path, lambda folder: _write_files(folder, {**own, **further}, manifest))
-    _remove_old(path)
+    if not keep_all:
+        _remove_old(path)
     return path
 
 

@@ -9,6 +9,7 @@ results/<study>/cells/<cell>/      one run: config.json, metadata.json, and what
     updates.parquet
     summary.json                   what it came to
     checkpoints/                   what it goes on from
+    snapshots/                     checkpoints at even parts of it, if they were asked for
 """
 
 import json
@@ -18,6 +19,7 @@ from typing import Any
 STUDY, RUNS, CURVES, CELLS = "study.json", "runs.parquet", "curves.parquet", "cells"
 CONFIG, METADATA, SUMMARY = "config.json", "metadata.json", "summary.json"
 EPISODES, PARTS, CHECKPOINTS = "episodes.parquet", "episodes.parts", "checkpoints"
+SNAPSHOTS = "snapshots"
 UPDATES, UPDATE_PARTS = "updates.parquet", "updates.parts"
 DONE = ("finished", "overloaded")  # ends that tell something and need no other try
 

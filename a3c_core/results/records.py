@@ -116,11 +116,11 @@ class RecordWriter:
 
     def __init__(self, directory: Path | None = None, whole_scores: bool = True, table: RecordTable = EPISODE_TABLE):
         self._directory, self._table, self._part_rows = directory, table, table.part_rows
-        self._schema = table.schema if whole_scores else schema_of(pa.float32())
+        self.schema = table.schema if whole_scores else schema_of(pa.float32())
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
         self._rows: list[tuple[Any, ...]] = []
-        self._columns = self._schema.empty_table()  # of a runtime that gives whole columns
+        self._columns = self.schema.empty_table()  # of a runtime that gives whole columns
         self.count = 0
 
     def append(self, record: EpisodeRecord | UpdateRow) -> None:
@@ -132,7 +132,7 @@ class RecordWriter:
 
     def extend(self, columns: pa.Table) -> None:
         """Append records that already are columns, cut into the same parts."""
-        self._columns = concatenate([self._columns, columns], self._schema)
+        self._columns = concatenate([self._columns, columns], self.schema)
         self.count += len(columns)
         while len(self._columns) >= self._part_rows:
             rest = self._columns.slice(self._part_rows)
@@ -145,8 +145,8 @@ class RecordWriter:
         self._refuse_a_gap()
         if not self._rows and not len(self._columns):
             return
-        part = from_rows(self._rows, self._schema) if self._rows else self._columns
-        self._rows, self._columns = [], self._schema.empty_table()
+        part = from_rows(self._rows, self.schema) if self._rows else self._columns
+        self._rows, self._columns = [], self.schema.empty_table()
         if self._directory is None:
             self._parts.append(part)
             return
@@ -155,7 +155,7 @@ class RecordWriter:
     def rewind(self, count: int) -> None:
         """Forget everything after the first `count` records, which must be sound: a resumed run plays it again."""
         assert self._directory is not None
-        self._rows, self._columns = [], self._schema.empty_table()
+        self._rows, self._columns = [], self.schema.empty_table()
         self.count, self._parts_on_disk = count, 0
         whole = self._directory / self._table.file
         if count and sum(len(part) for _, part in _in_order([whole], self._table)) == count:
@@ -177,14 +177,14 @@ class RecordWriter:
         parts = (part for _, part in _sound_parts(self._directory, self._table))
         write_whole(
             self._directory / self._table.file,
-            lambda path: self._refuse_a_loss(write_stream(parts, self._schema, path)),
+            lambda path: self._refuse_a_loss(write_stream(parts, self.schema, path)),
         )
         shutil.rmtree(self._directory / self._table.parts, ignore_errors=True)
 
     def columns(self, *names: str) -> pa.Table:
         """Return these columns of all records that were finished."""
         if self._directory is None:
-            return concatenate([part.select(names) for part in self._parts], pa.schema(map(self._schema.field, names)))
+            return concatenate([part.select(names) for part in self._parts], pa.schema(map(self.schema.field, names)))
         return pq.read_table(self._directory / self._table.file, columns=list(names))
 
     def _keep(self, directory: Path, count: int) -> None:

@@ -55,7 +55,11 @@ class RunSummary(NamedTuple):
     n0: float | None = None  # C / S
     n_star: float | None = None  # (C + S) / S
     limit_workers: float | None = None  # the one of the two that applies to the run's exchange
-    limit_name: Literal["N0", "N*"] | None = None  # all of this is None by the real clock: costs there are not known
+    limit_name: Literal["N0", "N*"] | None = None  # all of this is None where costs are this machine's
+    worker_late_share: float | None = None  # paced runs: of pieces of work, those that took longer than their pace
+    worker_late_s: float | None = None  # by how many of the profile's seconds, on average of the late ones
+    master_late_share: float | None = None  # the same of the master's updates
+    master_late_s: float | None = None
 
 
 def summarise(
@@ -70,7 +74,7 @@ def summarise(
 ) -> RunSummary:
     """Return the summary of a run's totals and records, of which the columns SUMMED_UP are enough.
 
-    `time_split` is where the workers' real time went.
+    `time_split` is where the workers' real time went, and how well a paced run kept its pace.
     """
     scores = records["score"].to_numpy()
     tenth = max(1, len(scores) // 10)
@@ -107,12 +111,16 @@ def summarise(
         worker_wait_s=time_split.get("wait_s", 0.0),
         worker_apply_s=time_split.get("apply_s", 0.0),
         **capacity_numbers(config),
+        worker_late_share=time_split.get("worker_late_share"),
+        worker_late_s=time_split.get("worker_late_s"),
+        master_late_share=time_split.get("master_late_share"),
+        master_late_s=time_split.get("master_late_s"),
     )
 
 
 def capacity_numbers(config: RunConfig) -> dict[str, Any]:
-    """Return how many workers the master was to bear, known before the run; nothing of a run by the real clock."""
-    if not config.is_virtual:
+    """Return how many workers the master was to bear, known before the run; nothing where costs are this machine's."""
+    if not config.is_virtual and not config.is_paced:
         return {}
     known = capacity(config)
     return {

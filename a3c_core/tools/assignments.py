@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from a3c_core.config import RunConfig
+from a3c_core.config import SECTIONS, RunConfig
 from a3c_core.section import Section
 
 _LONGEST_NAME = 200  # characters: file systems allow 255
@@ -18,10 +18,15 @@ _LONGEST_SHOWN = 60  # characters of what was refused
 def read_settings(assignments: Sequence[str]) -> RunConfig:
     """Return the run that the assignments describe; raise ValueError with the first thing wrong, in one line."""
     given: dict[str, Any] = {}
+    known = _known_to(assignments)
     for assignment in assignments:
-        name, value = _parse(assignment)
+        name, value = _parse(assignment, known)
         section, _, last = name.rpartition(".")
         (given.setdefault(section, {}) if section else given)[last] = value
+    return _run_of(given)
+
+
+def _run_of(given: dict[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(given)
     except ValidationError as error:
@@ -41,7 +46,7 @@ def all_settings(config: RunConfig) -> Iterator[str]:
 def run_name(assignments: Sequence[str]) -> str:
     """Return a directory's name for a run with these settings: equal ones give an equal name."""
     settings = {name: value for name, value, _ in _settings(read_settings(assignments))}
-    given = dict.fromkeys(_parse(assignment)[0] for assignment in assignments)
+    given = dict.fromkeys(_parse(assignment, list(settings))[0] for assignment in assignments)
     name = ",".join(f"{name}={settings[name]}".replace("->", "to") for name in given)
     name = re.sub(r"[^\w.,=+-]+", "-", name)
     if len(name) > _LONGEST_NAME:
@@ -49,20 +54,31 @@ def run_name(assignments: Sequence[str]) -> str:
     return name or "default"
 
 
-def _parse(assignment: str) -> tuple[str, Any]:
+def _known_to(assignments: Sequence[str]) -> list[str]:
+    """Return the names of all settings that there are with the parts that the assignments choose."""
+    choosers = {chosen.chooser for chosen in SECTIONS.values()}
+    pairs = [[part.strip() for part in assignment.split("=", 1)] for assignment in assignments if "=" in assignment]
+    parts = {name: _value(text) for name, text in pairs if name in choosers and text}
+    return [name for name, _, _ in _settings(_run_of(parts))]
+
+
+def _parse(assignment: str, known: Sequence[str]) -> tuple[str, Any]:
     """Return name and value: JSON where it is that (1e-3, true, null, [0, 1]), else text."""
     name, equals, text = (part.strip() for part in assignment.partition("="))
     if not (name and equals and text):
         raise ValueError(f"{_shortened(assignment)}: write it as key=value")
-    _refuse_unknown(name)
+    _refuse_unknown(name, known)
+    return name, _value(text)
+
+
+def _value(text: str) -> Any:
     try:
-        return name, json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return name, text
+        return text
 
 
-def _refuse_unknown(name: str) -> None:
-    known = [known for known, _, _ in _settings(RunConfig())]
+def _refuse_unknown(name: str, known: Sequence[str]) -> None:
     if name in known:
         return
     without_group = [full for full in known if full.rpartition(".")[2] == name]

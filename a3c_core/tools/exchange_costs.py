@@ -9,9 +9,9 @@ import numpy as np
 
 from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.learners.gradients import GradientLearner
 from a3c_core.learners.new import new_learner
 from a3c_core.progress import START
+from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.virtual.costs import CostProfile, load_profile
@@ -20,7 +20,8 @@ FROZEN = LearnerConfig(learning_rate=1e-30)  # every update is made, and changes
 _RUNS = 3  # of which the fastest counts
 _UNTRAINED_STEPS = 60  # env steps in an untrained bird's episode
 _WAIT_S = 1e-4  # per env step, of a game that waits
-_CROWD = 10  # workers per core that keep it fairly busy with such a game
+_PAIR = 2  # workers per core that leave the master no core of its own, but let it sleep between any two gradients
+_CROWD = 20  # workers per core that keep it busy with such a game: only there does it matter what a worker costs
 
 
 class Observed(NamedTuple):
@@ -54,6 +55,7 @@ def exchange_costs(engine: str, transport: str, worker: CostProfile, seconds: fl
         "load_s": seen.pull_s,
         "send_s": max(0.0, seen.cpu_s - seen.pull_s - work_s),
         "wake_s": max(0.0, seen.master_s - worker.update_s - service_s),
+        "cold_s": _cold_cost(config, seen, seconds) if engine == "compiled" else 0.0,
         "worker_start_s": seen.start_s,
         "oversleep_s": _oversleep(),
         "resume_s": _resume_cost(config, seen, seconds) if engine == "compiled" else 0.0,
@@ -65,9 +67,11 @@ def cheapest_of(config: RunConfig) -> Observed:
     return min((observe(config) for _ in range(_RUNS)), key=lambda observed: observed.cpu_s)
 
 
-def observe(config: RunConfig, master: GradientLearner | None = None) -> Observed:
-    """Return what a real run took."""
-    runtime = RealRuntime(config, load_profile("uniform"), master or new_learner(config), lambda record: None)
+def observe(config: RunConfig) -> Observed:
+    """Return what a real run took, with the master that such runs have."""
+    master = new_learner(config)
+    kind = DirectRuntime if is_direct(config, master) else RealRuntime
+    runtime = kind(config, load_profile("uniform"), master, lambda records: None)
     began_s = time.monotonic()
     runtime.start()
     start_s, began_cpu_s = time.monotonic() - began_s, time.process_time()
@@ -89,11 +93,21 @@ def _config(engine: str, transport: str, episodes: int) -> RunConfig:
 
 def _resume_cost(config: RunConfig, plain: Observed, seconds: float) -> float:
     """Return what a worker's episode costs more, in time on a core, when many take turns and wait in between."""
-    workers = _CROWD * (os.cpu_count() or 1)
+    return max(0.0, _taking_turns(config, _CROWD, seconds).cpu_s - plain.cpu_s)
+
+
+def _cold_cost(config: RunConfig, plain: Observed, seconds: float) -> float:
+    """Return what a gradient costs the master more when others have had its core since the last one."""
+    return max(0.0, _taking_turns(config, _PAIR, seconds).master_s - plain.master_s)
+
+
+def _taking_turns(config: RunConfig, per_core: int, seconds: float) -> Observed:
+    """Return what is seen of so many workers per core, whose game waits."""
+    workers = per_core * (os.cpu_count() or 1)
     each = max(8, int(seconds / _RUNS / (_UNTRAINED_STEPS * _WAIT_S)))
     environment = config.environment.model_copy(update={"wait_s": _WAIT_S})
     crowded = {"workers": str(workers), "episodes": workers * each, "environment": environment}
-    return max(0.0, cheapest_of(config.model_copy(update=crowded)).cpu_s - plain.cpu_s)
+    return cheapest_of(config.model_copy(update=crowded))
 
 
 def _oversleep() -> float:

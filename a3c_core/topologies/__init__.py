@@ -9,6 +9,8 @@ TOPOLOGIES = Registry(
         "master": "a3c_core.topologies.master:MasterTopology",
         "synchronous": "a3c_core.topologies.synchronous:SynchronousTopology",
         "sharded": "a3c_core.topologies.sharded:ShardedTopology",
+        "gorila": "a3c_core.topologies.gorila:GorilaTopology",
+        "ga3c": "a3c_core.topologies.ga3c:GA3CTopology",
         "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
     },
 )
@@ -18,3 +20,9 @@ def settings_of(name: str) -> type[Section]:
     """Return the class of a topology's settings, the section `exchange:` of a run."""
     settings: type[Section] = TOPOLOGIES.get(name).Settings
     return settings
+
+
+def statistics_of(name: str) -> tuple[str, ...]:
+    """Return what a topology calls the numbers that it adds to the record of each update, if any."""
+    statistics: tuple[str, ...] = TOPOLOGIES.get(name).statistics
+    return statistics

@@ -16,7 +16,7 @@ from a3c_core.schedules import Span
 from a3c_core.section import Section
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
-from a3c_core.virtual.timeline import Timeline
+from a3c_core.virtual.timeline import MASTER, Timeline
 
 
 class RunSettings(Protocol):
@@ -36,6 +36,11 @@ class RunSettings(Protocol):
 
     @property
     def environment(self) -> Any: ...
+
+    @property
+    def learner(self) -> Any:
+        """The settings that the algorithm declares."""
+        ...
 
     @property
     def exchange(self) -> Any:
@@ -68,7 +73,11 @@ class Topology(ABC):
 
     description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
+    statistics: ClassVar[tuple[str, ...]] = ()  # numbers that it adds to the record of each update
     has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
+    learns_at_arrival: ClassVar[bool] = True  # a worker's parcel is work for the master, or only food for others
+    has_predictors: ClassVar[bool] = False  # workers have no model, but ask for their actions
+    has_limit: ClassVar[bool] = True  # one master's pace bounds how many workers there can be
     overloaded = False  # more waits for a station than the run may bear
 
     def __init__(
@@ -82,6 +91,11 @@ class Topology(ABC):
     ):
         self.config, self.profile, self.engine, self.learner = config, profile, engine, learner
         self.timeline, self.log = timeline, log
+
+    @classmethod
+    def why_not(cls, config: Any) -> tuple[str, str] | None:
+        """Return the first of a run's settings that the topology can't go with, and why not; or None."""
+        return None
 
     @property
     def waiting(self) -> int:
@@ -98,6 +112,14 @@ class Topology(ABC):
 
     def end(self) -> None:  # noqa: B027, most have nothing to do here
         """Write down what became of parcels that still wait when nothing more will happen."""
+
+    def who(self, station: int) -> tuple[str, int]:
+        """Return a station's role and its number among those of that role, for pictures."""
+        return ("worker", station) if station > MASTER else ("master", MASTER - station)
+
+    def together(self, station: int) -> list[int]:
+        """Return the stations for which an event of `station` stands, if not for itself alone."""
+        return [station]
 
     @abstractmethod
     def save(self) -> Saved: ...

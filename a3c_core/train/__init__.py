@@ -7,22 +7,28 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
+from a3c_core.learners.optimizers import Optimizer
 from a3c_core.machine.interrupts import deferred_interrupts
+from a3c_core.models.base import Model
+from a3c_core.models.parameters import Vector
 from a3c_core.parts import parts_of
 from a3c_core.results import checkpoints
+from a3c_core.results.blocks import RecordBlock
 from a3c_core.results.files import remove_directory, write_json
-from a3c_core.results.layout import CHECKPOINTS, SUMMARY
+from a3c_core.results.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
 from a3c_core.results.records import EpisodeRecord, RecordWriter, update_table_with
 from a3c_core.results.settings import differences
 from a3c_core.results.summary import SUMMED_UP, Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
+from a3c_core.train.snapshots import Snapshots
 from a3c_core.virtual.capacity import profile_of
-from a3c_core.virtual.compiled.block import RecordBlock
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 
@@ -56,13 +62,16 @@ class Run:
         game, self._model, _ = parts_of(config)
         self.learner = new_learner(config)
         self._writer = RecordWriter(directory, game.score.whole)
-        updates = update_table_with(statistics_of(config.algorithm))
+        updates = update_table_with(statistics_of(config.algorithm) + topologies.statistics_of(config.topology))
         self._updates = None if directory is None else RecordWriter(directory, table=updates)
         self._began = self._saved = time.monotonic()
         checkpoint = None if directory is None else self._rewind(directory)
         self.runtime = self._new_runtime(run)
         if checkpoint is not None:
             self._take_over(checkpoint)
+        folder = (directory or Path()) / SNAPSHOTS
+        wanted = config.snapshots if directory is not None else 0
+        self._snapshots = Snapshots(folder, wanted, config.episodes, self._writer.count)
 
     def finish(self) -> RunSummary:
         """Play to the end; when interrupted, leave a checkpoint to go on from."""
@@ -71,7 +80,9 @@ class Run:
             try:
                 self.runtime.start(lambda: interruption.asked)
                 self._saved = time.monotonic()
-                while self.advance(self.runtime.steps_between_looks):
+                self._keep_snapshot()
+                while self.advance(self._snapshots.steps(self.runtime.steps_between_looks)):
+                    self._keep_snapshot()
                     if interruption.asked or time.monotonic() - self._saved > self._config.checkpoint_s:
                         self.checkpoint()
                     if interruption.asked:
@@ -79,6 +90,7 @@ class Run:
                 clock_s = self.runtime.clock_s
             finally:
                 time_split = self.runtime.stop()
+        self._keep_snapshot()
         self.checkpoint()
         return self._summarise(clock_s, time_split)
 
@@ -92,36 +104,48 @@ class Run:
             return
         numbers, arrays, streams = self.runtime.save()
         learner_numbers, learner_arrays = self.learner.save()
-        written = {"records": self._writer}
-        if self._updates is not None:
-            written["updates"] = self._updates
-        for writer in written.values():
+        for writer in filter(None, (self._writer, self._updates)):
             writer.flush()
         checkpoints.save(
             self._directory / CHECKPOINTS,
-            self._config.model,
-            self._model,
-            self.learner.parameters,
-            self.learner.optimizer,
-            info={
-                "config": self._config.model_dump(mode="json"),
-                "results_version": RESULTS_VERSION,
-                **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
-                "runtime": numbers,
-                **({"learner": learner_numbers} if learner_numbers else {}),
-            },
+            *self._learned(),
+            info={**self._info(), "runtime": numbers, **({"learner": learner_numbers} if learner_numbers else {})},
             extra={"runtime": arrays, **({"learning": learner_arrays} if learner_arrays else {})},
             streams=streams,
         )
         self._saved = time.monotonic()
 
+    def _keep_snapshot(self) -> None:
+        """Keep what was learned so far, if a part of the run has ended: to look at, not to go on from."""
+        if self._directory is not None and self._snapshots.is_due(self._writer.count):
+            checkpoints.save(self._directory / SNAPSHOTS, *self._learned(), info=self._info(), keep_all=True)
+
+    def _learned(self) -> tuple[str, Model, Vector, Optimizer]:
+        return self._config.model, self._model, self.learner.parameters, self.learner.optimizer
+
+    def _info(self) -> dict[str, Any]:
+        """Return what a checkpoint tells of the run: its settings, and how many records it rests on."""
+        written = {"records": self._writer, **({"updates": self._updates} if self._updates is not None else {})}
+        return {
+            "config": self._config.model_dump(mode="json"),
+            "results_version": RESULTS_VERSION,
+            **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
+        }
+
     def _new_runtime(self, run: str) -> Runtime:
         """Return a runtime that has not started; what is not needed for it is not imported."""
         parts, updates = (self._config, self._profile, self.learner), self._updates
         on_update = None if updates is None else updates.append
+        if self._config.is_paced:
+            from a3c_core.real.paced_runtime import PacedRuntime
+
+            return PacedRuntime(*parts, self._record, run, on_update)
         if not self._config.is_virtual:
+            from a3c_core.real.direct import DirectRuntime, is_direct
             from a3c_core.real.runtime import RealRuntime
 
+            if is_direct(self._config, self.learner):
+                return DirectRuntime(*parts, self._record_block, run, None if updates is None else updates.extend)
             return RealRuntime(*parts, self._record, run, on_update)
         if why_not_compiled_time(self._config) is None:
             from a3c_core.virtual.compiled.runtime import CompiledSimulation
@@ -135,7 +159,7 @@ class Run:
             self._on_episode(record)
 
     def _record_block(self, block: RecordBlock) -> None:
-        self._writer.extend(block.table())
+        self._writer.extend(block.table(self._writer.schema))
         if self._on_episode is not None:
             for record in block.records():
                 self._on_episode(record)

@@ -76,10 +76,17 @@ def _train(config: RunConfig, directory: Path, console: rich.console.Console, te
         summary = train(config, directory, on_episode, run=directory.name)
     picture = directory / "score.png"
     draw_curve(read_records(directory), directory.name, picture)
-    watch = python_command("-m", "a3c_core.play", "--checkpoint", directory, "--gif", "bird.gif")
+    watch = _watch_command(config, directory)
     for line in (closing(config, summary), f"Picture: {picture}", f"Watch it play: {watch}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _watch_command(config: RunConfig, directory: Path) -> str:
+    """Return what shows the run at play: as it learned, if it kept snapshots."""
+    if config.snapshots:
+        return python_command("-m", "a3c_core.play", "--learning", directory)
+    return python_command("-m", "a3c_core.play", "--checkpoint", directory, "--gif", "bird.gif")
 
 
 def _also_written(tensorboard: Path | None) -> AbstractContextManager[OnEpisode]:
@@ -98,13 +105,21 @@ def closing(config: RunConfig, summary: RunSummary) -> str:
     learned_above = score_of(config.environment.id).learned_above
     if learned_above is not None and score < learned_above:
         learned = f"learned nothing: a score of {score:.2f} {tenth}"
-    clock = "virtual time" if config.is_virtual else "real time"
+    clock = "virtual time" if config.is_virtual else "its profile's time" if config.is_paced else "real time"
     master = f"the master was busy {summary.master_utilisation:.0%} of the time"
     late = f"gradients came {summary.staleness_mean:,.1f} updates late"
     ending = ", and its queue outgrew it" if summary.outcome == "overloaded" else ""
     workers = "1 worker" if config.workers == "1" else f"{config.workers} workers"
     time_taken = f"after {duration(summary.clock_s)} of {clock}"
-    return f"{workers} {learned}, {time_taken}; {master}{ending}, and {late} on average."
+    return f"{workers} {learned}, {time_taken}; {master}{ending}, and {late} on average.{_pace_kept(summary)}"
+
+
+def _pace_kept(summary: RunSummary) -> str:
+    """Return how well a paced run kept its pace, in a sentence."""
+    if summary.worker_late_share is None:
+        return ""
+    workers, master = summary.worker_late_share, summary.master_late_share or 0.0
+    return f" Of the workers' work {workers:.1%} was late, and of the master's {master:.1%}."
 
 
 class RunProgress:
@@ -157,7 +172,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
     """Return the settings, or say what keeps them from running."""
     try:
         config = read_settings(_assignments(options))
-        if config.is_virtual:
+        if config.is_virtual or config.is_paced:
             profile_of(config)
     except (ValueError, OSError, yaml.YAMLError) as error:
         raise _Refused(str(error)) from error

@@ -68,9 +68,12 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
     `profile` stands for the run's own, where that may have changed since.
     """
     profile, played = profile or profile_of(config), untrained(config)
-    has_master = TOPOLOGIES.get(config.topology).has_master
+    topology = TOPOLOGIES.get(config.topology)
+    has_master = topology.has_master and topology.has_limit
     waits = has_master and config.gradients.pull == "after_apply"
     cycle_s = _cycle_s(config, profile, played, waits)
+    if not TOPOLOGIES.get(config.topology).learns_at_arrival:  # more workers are no more work for those who learn
+        return Capacity(played.episode_steps, cycle_s, 0.0, "N0")
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
     return Capacity(played.episode_steps, cycle_s, _service_s(config, profile, played), "N*" if waits else "N0")
@@ -78,9 +81,10 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
 
 def profile_of(config: RunConfig) -> CostProfile:
     """Return the run's cost profile with its overrides, and with gradients at the cost of whoever computes them."""
-    profile = load_profile(config.profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
+    profile = load_profile(config.cost_profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
+    profile = profile.beside(config.span.start)
     hands_over = ALGORITHMS.get(config.algorithm).hands_over
-    return profile.of_trajectories() if hands_over == "trajectory" else profile
+    return profile if hands_over == "gradient" else profile.of_trajectories()
 
 
 def untrained(config: RunConfig) -> Untrained:

@@ -17,6 +17,7 @@ from a3c_core.tools.yaml_text import Document, NotYaml, read_yaml
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers
 OVERRIDES = ("slowdown", "update_s", "stall_every", "jitter")  # settings of a run that replace its profile's
+BATCHED = {"act_s", "predict_call_s", "predict_state_s", "train_call_s", "train_step_s"}  # no worker's, nor a master's
 JITTER_KEY = 1  # keeps the streams of costs apart from those of play
 
 
@@ -33,12 +34,20 @@ class CostProfile(Section):
     oversleep_s: Cost = Field(0, description="worker: how much longer than asked a wait of its game lasts")
     resume_s: Cost = Field(0, description="worker: get going again after a wait, with cold caches")
     wake_s: Cost = Field(0, description="master: wake up for a gradient that finds it idle")
+    cold_s: Cost = Field(
+        0, description="master: how much longer that takes where workers leave it no core, with cold caches"
+    )
     receive_s: Cost = Field(0, description="master: take a gradient from the queue")
     update_s: Cost = Field(description="master: apply a gradient")
     learn_step_s: Cost | None = Field(
         None, description="master: gradient, per step and epoch, where it learns from trajectories; null: as a worker's"
     )
     learn_call_s: Cost | None = Field(None, description="master: gradient, per update from trajectories")
+    act_s: Cost = Field(0, description="agent without a model: play an action that it was told")
+    predict_call_s: Cost = Field(0, description="predictor: choose actions for a batch of states, per batch")
+    predict_state_s: Cost | None = Field(None, description="the same, per state; null: step_s, batches save nothing")
+    train_call_s: Cost | None = Field(None, description="trainer: gradient, per batch; null: as a worker's")
+    train_step_s: Cost | None = Field(None, description="trainer: gradient, per step; null: as a worker's")
     read_s: Cost = Field(0, description="master: read its parameters after an update")
     publish_s: Cost = Field(0, description="master: put parameters into one worker's mailbox")
     record_s: Cost = Field(0, description="master: write up an episode that has ended")
@@ -99,6 +108,23 @@ class CostProfile(Section):
         call_s = self.gradient_call_s if self.learn_call_s is None else self.learn_call_s
         learning = {"learn_step_s": step_s, "learn_call_s": call_s}
         return self.model_copy(update={**learning, "gradient_step_s": 0.0, "gradient_call_s": 0.0})
+
+    def beside(self, workers: int) -> "CostProfile":
+        """Return the costs beside so many workers: if they leave the master no core, its caches are cold when woken."""
+        if not self.cold_s or workers < self.cores:
+            return self
+        return self.model_copy(update={"wake_s": self.wake_s + self.cold_s, "cold_s": 0.0})
+
+    def prediction_s(self, states: int) -> float:
+        """Seconds of a core that a predictor spends on a batch of states."""
+        state_s = self.step_s if self.predict_state_s is None else self.predict_state_s
+        return self.slowdown * (self.predict_call_s + state_s * states)
+
+    def training_s(self, trajectories: int, steps: int) -> float:
+        """Seconds of a core that a trainer spends on a batch of trajectories with so many steps in all."""
+        call_s = self.gradient_call_s if self.train_call_s is None else self.train_call_s
+        step_s = self.gradient_step_s if self.train_step_s is None else self.train_step_s
+        return self.slowdown * (self.receive_s * trajectories + call_s + step_s * steps + self.update_s)
 
     @property
     def apply_s(self) -> float:

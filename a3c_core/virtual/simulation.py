@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
@@ -16,7 +17,6 @@ from a3c_core.learners.base import Learner
 from a3c_core.parts import make_engine
 from a3c_core.results.records import EpisodeRecord, UpdateRow
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies import TOPOLOGIES
 from a3c_core.topologies.base import Topology
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import Timeline
@@ -36,15 +36,16 @@ class Simulation:
         run: str = "run",
         engine: Engine | None = None,
         on_update: Callable[[UpdateRow], None] | None = None,
+        timeline: Timeline | None = None,
     ):
-        """`engine`: what plays and differentiates, if it is not the one that the settings name."""
+        """`engine`: what plays and differentiates, if not the one that the settings name; `timeline`: a new one."""
         self.config, self.profile, self.learner = config, profile, learner
-        statistics = statistics_of(config.algorithm)
+        statistics = statistics_of(config.algorithm) + topologies.statistics_of(config.topology)
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
-        self._timeline = Timeline(profile, config.seed)
+        self._timeline = Timeline(profile, config.seed) if timeline is None else timeline
         engine = engine or make_engine(config)
         parts = config, profile, engine, learner, self._timeline, self.log
-        self.topology: Topology = TOPOLOGIES.get(config.topology)(*parts)
+        self.topology: Topology = topologies.TOPOLOGIES.get(config.topology)(*parts)
         self._restored = False
 
     @property

@@ -7,7 +7,7 @@ from a3c_core.virtual.costs import CostProfile
 
 MASTER = -1  # its number among the stations, where there are further servers the highest; workers' are from 0 on
 _SERVERS = 1 << 40  # keeps the jitter of further servers apart from that of workers
-Event = tuple[float, int, str, bool]  # time, station, kind, and whether it ends some work on a core (or else a wait)
+Event = tuple[float, int, str, int]  # time, station, kind, and how many leave a core then; 0: it ends a wait
 
 
 class Timeline:
@@ -24,16 +24,17 @@ class Timeline:
     def __bool__(self) -> bool:
         return bool(self._events)
 
-    def work(self, seconds: float, station: int, kind: str, count: int) -> float:
+    def work(self, seconds: float, station: int, kind: str, count: int, cores: int = True) -> float:
         """Let `kind` happen when `station` has had a core for `seconds`; return how long that takes as things are now.
 
         `count` is the number of this piece of work among the station's: jitter belongs to (seed, station, count).
+        `cores`: that it has, where it stands for several who do the same.
         """
         crowding = 1.0 if self._goes_first(station) else self._crowding
         who = station + 1 if station >= MASTER else _SERVERS - station
         taken_s = self._profile.jittered(seconds * crowding, self._seed, who, count)
-        heapq.heappush(self._events, (self.now_s + taken_s, station, kind, True))
-        self._count_core(station, 1)
+        heapq.heappush(self._events, (self.now_s + taken_s, station, kind, cores))
+        self._count_core(station, cores)
         return taken_s
 
     def at(self, time_s: float, station: int, kind: str) -> None:
@@ -42,9 +43,8 @@ class Timeline:
 
     def next(self) -> tuple[int, str]:
         """Advance the clock to the next event; return its (station, kind)."""
-        self.now_s, station, kind, on_core = heapq.heappop(self._events)
-        if on_core:
-            self._count_core(station, -1)
+        self.now_s, station, kind, cores = heapq.heappop(self._events)
+        self._count_core(station, -cores)
         return station, kind
 
     def share_cores(self) -> float:
@@ -57,10 +57,10 @@ class Timeline:
             return 0.0
         ratio, self._crowding = crowding / self._crowding, crowding
         master_s = 0.0
-        for place, (time_s, station, kind, on_core) in enumerate(self._events):
-            if on_core and not self._goes_first(station):
+        for place, (time_s, station, kind, cores) in enumerate(self._events):
+            if cores and not self._goes_first(station):
                 change_s = (time_s - self.now_s) * (ratio - 1.0)
-                self._events[place] = time_s + change_s, station, kind, on_core
+                self._events[place] = time_s + change_s, station, kind, cores
                 master_s += change_s if station <= MASTER else 0.0
         heapq.heapify(self._events)
         return master_s
@@ -71,10 +71,9 @@ class Timeline:
 
     def restore(self, numbers: dict[str, Any]) -> None:
         self.now_s, self._crowding = numbers["now_s"], numbers["crowding"]
-        self._events = [(time_s, station, kind, on_core) for time_s, station, kind, on_core in numbers["events"]]
-        for _, station, _, on_core in self._events:
-            if on_core:
-                self._count_core(station, 1)
+        self._events = [(time_s, station, kind, cores) for time_s, station, kind, cores in numbers["events"]]
+        for _, station, _, cores in self._events:
+            self._count_core(station, cores)
 
     def _count_core(self, station: int, change: int) -> None:
         if station <= MASTER:

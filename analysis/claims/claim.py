@@ -28,6 +28,11 @@ class Judgement(NamedTuple):
     findings: list[Finding]
 
     @property
+    def is_judged(self) -> bool:
+        """Whether the study can tell: what it can't has no place among its verdicts."""
+        return self.verdict != "not tested here"
+
+    @property
     def rests_on_data(self) -> bool:
         """Whether the study has runs that tell something, if only why they don't tell enough."""
         return any(finding.estimate or finding.text != NO_RUNS for finding in self.findings)

@@ -91,7 +91,8 @@ def over_bound(
     estimate = outcomes.estimate(study, schedule, column)
     if not estimate.runs:
         return lacking(f"runs of {schedule.title} that record it")
-    return judged(text.format(value=with_interval(estimate, show), ours=schedule.title), estimate, bound)
+    value = with_interval(outcomes.shown_estimate(study, schedule, column), show)
+    return judged(text.format(value=value, ours=schedule.title), estimate, bound)
 
 
 def falls_short(study: Study, schedule: Schedule) -> Finding | None:

@@ -189,11 +189,12 @@ def parsed(content: object) -> dict[str, Any]:
 
 
 def _costs(config: dict[str, Any]) -> str | None:
-    """Return the costs of a run in virtual time, before and after which nothing else is needed to predict N*."""
-    if config.get("runtime", "simulate") != "simulate":
+    """Return the costs of a run in virtual time or of a paced one: nothing else is needed to predict N*."""
+    paced_to = (config.get("pace") or {}).get("profile")
+    if config.get("runtime", "simulate") != "simulate" and paced_to is None:
         return None
     try:
-        profile = load_profile(config["profile"]).overridden(config)
+        profile = load_profile(paced_to or config["profile"]).overridden(config)
     except (KeyError, ValueError, OSError):
         return None
     return text(profile.model_dump(mode="json"))

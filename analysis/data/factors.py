@@ -1,7 +1,8 @@
 """A factorial study: what each factor does to learning, and whether that depends on the number of workers.
 
-Everything is paired: a run is compared with the one that has the same seed, workers and other factors. Whether an
-effect depends on the number of workers is a permutation test of these differences, corrected for all of them (Holm).
+Everything is paired by seed: runs with a factor's level are compared with those without it, over all of the other
+factors. A seed is one block, since its runs share initial parameters and pipes. Whether an effect depends on the number
+of workers is a permutation test of these differences, corrected for all of them (Holm).
 """
 
 import json
@@ -42,11 +43,10 @@ def runs_of(study: Study) -> pd.DataFrame:
 
 
 def differences(study: Study, factor: str, level: str, outcome: str) -> pd.DataFrame:
-    """Return what a level changes against the first [blocks, worker counts]; a block is a seed and other factors."""
+    """Return what a level changes against the first [seeds, worker counts], on average over the other factors."""
     levels, rows = factors_of(study), runs_of(study)
-    block = ["seed", *(name for name in levels if name != factor)]
     ours, reference = (rows[rows[factor] == value] for value in (level, levels[factor][0]))
-    tables = [part.pivot_table(index=block, columns="workers", values=outcome) for part in (ours, reference)]
+    tables = [part.pivot_table(index="seed", columns="workers", values=outcome) for part in (ours, reference)]
     return tables[0] - tables[1]
 
 

@@ -1,11 +1,12 @@
 """From a results folder to a study: what its cells hold, or what its compact tables kept of them.
 
-    study = load_study(Path("results/report"))
+    study = load_study("results/report")    # docs/data.md says what can be done with it
 
 A cell that is missing, unfinished, failed or unreadable has a row that says so.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.results import plan as plans
 from a3c_core.results.layout import CELLS, CONFIG, DONE, METADATA, STUDY
+from a3c_core.results.settings import of_saved
 from a3c_core.results.whole import flaw
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
@@ -24,6 +26,7 @@ from analysis.data.score import StudyScore, score_of
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
+_SAID_ELSEWHERE = ("episodes", "update_s")  # settings whose names stand for what a run came to: see `planned`
 
 
 class Plan(NamedTuple):
@@ -38,7 +41,7 @@ class Plan(NamedTuple):
 def load_study(folder: Path | str, on_cell: OnCell | None = None) -> Study:
     """Return the study in `folder`; nothing is written."""
     plan = read_plan(Path(folder))
-    return assemble(plan, collect(Path(folder), plan, on_cell))
+    return replace(assemble(plan, collect(Path(folder), plan, on_cell)), folder=Path(folder))
 
 
 def read_plan(folder: Path) -> Plan:
@@ -181,6 +184,7 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         **{name: known.get(name) for name in ("episodes_sha256", *compact.AVERAGES)},
         "settings": compact.text({name: value for name, value in chosen.items() if name not in ("workers", "seed")}),
     }
+    result |= {name: value for name, value in _settings(config).items() if name not in result}
     if curve is None or known["status"] not in DONE:
         return result
     summary = compact.parsed(known.get("summary"))
@@ -205,6 +209,12 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         score.learned_above,
     )
     return {**result, **derived}
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every setting of a run under its dotted name; lists as text, so that runs can be grouped by them."""
+    flat = {name: value for name, value in of_saved(config).items() if name not in _SAID_ELSEWHERE}
+    return {name: str(value) if isinstance(value, list) else value for name, value in flat.items()}
 
 
 def _profile(costs: object) -> CostProfile | None:

@@ -36,6 +36,13 @@ def estimate(study: Study, schedule: Schedule, column: str = "final_score") -> s
     return one_world(study).estimate(schedule, column)
 
 
+def shown_estimate(study: Study, schedule: Schedule, column: str = "final_score") -> statistics.Estimate:
+    """Return the same as people read it: where no run is below 0, neither is the interval, by Student or not."""
+    found = estimate(study, schedule, column)
+    lowest = study.values(schedule, column).min()
+    return found._replace(low=max(found.low, 0.0)) if lowest >= 0 and found.low < 0 else found
+
+
 @lru_cache(maxsize=256)  # the same part for every panel, so that its curves are computed once
 def one_world(study: Study) -> Study:
     """Return the study without the runs that learned nothing where others of their schedule and settings did."""

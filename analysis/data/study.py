@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from a3c_core.games.base import FLAPPY_BIRD
-from a3c_core.results.layout import DONE, ResultsError
+from a3c_core.results.layout import CELLS, DONE, EPISODES, ResultsError
 from a3c_core.schedules import Span
 from analysis.data import statistics
 from analysis.data.score import StudyScore, score_of
@@ -29,6 +30,8 @@ class Study:
     curves: pd.DataFrame
     score: StudyScore = field(default_factory=lambda: score_of(FLAPPY_BIRD))  # of the game that was played
     whole: "Study | None" = None  # what this is a part of
+    folder: Path | None = None  # where it lies, if it was read from there
+    origins: tuple[str, ...] = ()  # the folders of the studies whose runs these are, if it is a comparison
 
     @cached_property
     def done(self) -> pd.DataFrame:
@@ -140,9 +143,19 @@ class Study:
         return bool(len(self.curves)) and bool(self.curves["clock_s"].max() > 0)
 
     @property
-    def episodes(self) -> int:
+    def planned_episodes(self) -> int:
         """The episodes planned per run: the most, if they differ."""
         return int(self.runs["planned"].max())
+
+    def episodes(self, cell: str) -> pd.DataFrame:
+        """Return the full records of one cell, a row for each episode; git does not keep them, so they may be gone."""
+        if cell not in set(self.runs["cell"]):
+            raise StudyError(f"{self.name} has no cell {cell!r}; they are named in the column `cell` of its runs")
+        path = None if self.folder is None else self.folder / CELLS / cell / EPISODES
+        if path is None or not path.is_file():
+            where = path or f"{CELLS}/{cell}/{EPISODES}"
+            raise StudyError(f"no {where}: full records are not kept in git; run the study again, or use its curves")
+        return pd.read_parquet(path)
 
 
 class Schedule(NamedTuple):

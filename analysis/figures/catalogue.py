@@ -20,6 +20,7 @@ FIGURES = (
     "analysis.figures.cliff:FIGURE",
     "analysis.figures.arrivals:FIGURE",
     "analysis.figures.queue:FIGURE",
+    "analysis.figures.twins:FIGURE",
     "analysis.figures.saturation:FIGURE",
     "analysis.figures.episode_costs:FIGURE",
     "analysis.figures.score_axes:figures",

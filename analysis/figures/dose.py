@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -20,11 +21,18 @@ def doses(study: Study) -> pd.DataFrame:
     for (optimizer, hold), runs in study.done.groupby(["optimizer", "hold"]):
         fine = runs[runs["final_score"] >= study.score.learned_above]
         share = statistics.share(len(fine), len(runs))
-        score = statistics.estimate(fine["final_score"].to_numpy(float))
+        score = _spread(fine["final_score"].to_numpy(float))
         stale = float(runs["staleness_mean"].median())
-        rows.append((optimizer, hold, stale, len(runs), *share[:3], *score[:3]))
+        rows.append((optimizer, hold, stale, len(runs), *share[:3], *score))
     names = ["optimizer", "hold", "staleness", "runs", "share", "share_low", "share_high"]
     return pd.DataFrame(rows, columns=[*names, "score", "score_low", "score_high"])
+
+
+def _spread(scores: np.ndarray) -> tuple[float, float, float]:
+    """Return the interquartile mean with its interval, or with the range of the runs where they are few."""
+    value, low, high, runs = statistics.estimate(scores)
+    few = 0 < runs < statistics.FEWEST_TO_RESAMPLE
+    return (value, float(scores.min()), float(scores.max())) if few else (value, low, high)
 
 
 def plot_score(study: Study, ax: Axes) -> Axes:
@@ -33,7 +41,7 @@ def plot_score(study: Study, ax: Axes) -> Axes:
     style.from_zero(ax)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What late gradients teach")
-    style.note(ax, "runs that learned; lines: 95 % intervals")
+    style.note(ax, "IQM of the runs that learned; lines: 95 % interval or range")
     return ax
 
 

@@ -47,7 +47,7 @@ def _compared(study: Study, schedule: Schedule, control: Schedule) -> str:
     faster = with_interval(statistics.paired_ratio(*study.paired(control, schedule, "clock_s")))
     better = statistics.paired_difference(*study.paired(schedule, control, "final_score"))
     return (
-        f"took {time} for {study.episodes:,} episodes, {faster} times as fast as {control.title}, "
+        f"took {time} for {study.planned_episodes:,} episodes, {faster} times as fast as {control.title}, "
         f"and ended {apart(better, study.score.unit)}"
     )
 

@@ -57,7 +57,7 @@ def frontier_points(study: Study) -> pd.DataFrame:
     """Return one row per schedule: speed and learning with their intervals, and whether no other beats it in both."""
     rows = {}
     for schedule in study.schedules():
-        speed, learning = (outcomes.estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
+        speed, learning = (outcomes.shown_estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
         rows[schedule.label] = (*speed[:3], *learning[:3], learning.runs)
     names = ["speed", "speed_low", "speed_high", "learning", "learning_low", "learning_high", "runs"]
     points = pd.DataFrame.from_dict(rows, orient="index", columns=names)

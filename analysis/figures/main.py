@@ -8,16 +8,21 @@ from matplotlib.axes import Axes
 from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
-from analysis.figures import collapse_map, fixed_workers, settings, style
+from analysis.figures import cliff, collapse_map, dose, factors, fixed_workers, settings, style
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
+_ANSWERS = (collapse_map.FIGURE, dose.FIGURE, factors.FIGURE)  # each made for one kind of question
+
 
 def main_figure(study: Study) -> StudyFigure:
     """Return the figure that answers the study's question."""
-    for figure in collapse_map.FIGURE.of(study):
-        return figure._replace(name="main")
+    for answer in _ANSWERS:
+        for figure in answer.of(study):
+            return figure._replace(name="main")
+    if study.done["variant"].nunique() > 1 and cliff.applies(study):
+        return cliff.FIGURE._replace(name="main")
     if study.compares_settings:
         return settings.figures(study)[0]._replace(name="main")
     sentence = fixed_workers.sentence if study.shown.schedules(dynamic=False) else of_all
@@ -27,7 +32,7 @@ def main_figure(study: Study) -> StudyFigure:
 def plot_learning(study: Study, ax: Axes) -> Axes:
     """Draw the mean score of every schedule over the episodes."""
     plot_score(study, ax, study.schedules())
-    ax.set_title(f"Mean score over {study.episodes:,} episodes")
+    ax.set_title(f"Mean score over {study.planned_episodes:,} episodes")
     return ax
 
 
@@ -56,7 +61,7 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
     """Draw the runs of a fixed schedule as dots, and what those that learned come to as a marker with its interval."""
-    values, shown = study.values(schedule, "final_score"), outcomes.estimate(study, schedule)
+    values, shown = study.values(schedule, "final_score"), outcomes.shown_estimate(study, schedule)
     shade = style.tone(schedule)
     look: dict[str, Any] = {"color": shade, "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))

@@ -100,7 +100,7 @@ def legend_title(study: Study) -> str:
 
 def _frame(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str) -> None:
     """Limit and label x, say what the shading means, and put the legend under the axes."""
-    ax.set_xlim(0, study.episodes if axis == "episodes" else None)
+    ax.set_xlim(0, study.planned_episodes if axis == "episodes" else None)
     ax.set_xlabel(axis_of(study, axis)[1])
     if axis == "episodes":
         style.plain(ax.xaxis)

@@ -1,5 +1,7 @@
 """From which number of workers on the master has no idle moment: predicted before the runs, and observed in them."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -21,8 +23,11 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
     if limit:
         workers = np.geomspace(*ax.get_xlim(), 200)
         ax.plot(workers, np.minimum(1.0, workers / limit.workers), color=style.MUTED, linewidth=1.6, zorder=2)
-        ax.annotate(f"predicted: N / {limit.name}", (limit.workers * 0.62, 0.62), (-6, 4), textcoords="offset points",
-                    ha="right", fontsize=9, color=style.MUTED)  # fmt: skip
+        place = (limit.workers * 0.62, 0.62)
+        is_left = place[0] < np.sqrt(np.prod(ax.get_xlim()))  # of the middle: no room for words between line and edge
+        side: dict[str, Any] = {"xytext": (8, -8), "ha": "left"} if is_left else {"xytext": (-6, 4), "ha": "right"}
+        ax.annotate(f"predicted: N / {limit.name}", place, textcoords="offset points", fontsize=9, color=style.MUTED,
+                    **side)  # fmt: skip
     ax.set_ylim(0, 1.08)
     ax.set_ylabel("share of time busy")
     ax.set_title("How busy the master is at the start")

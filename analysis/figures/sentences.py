@@ -26,7 +26,7 @@ def _ends(study: Study, learned: Sequence[Schedule]) -> str:
 
 def end_of(study: Study, schedule: Schedule) -> str:
     """Return the score at the end of the runs that learned, and of how many that is, where others did not."""
-    score = with_interval(outcomes.estimate(study, schedule))
+    score = with_interval(outcomes.shown_estimate(study, schedule))
     if not outcomes.is_mixed(study, schedule):
         return score
     return f"{score} in the {how_many_learned(study, [schedule])} that learned"

@@ -35,7 +35,7 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
 
 def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float) -> None:
     """Draw a schedule's score at the end with its spread; its label goes into the legend once."""
-    shown = outcomes.estimate(study, schedule)
+    shown = outcomes.shown_estimate(study, schedule)
     look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
     look["markerfacecolor"] = "white" if schedule.dynamic else look["color"]
     ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, **look)

@@ -26,20 +26,20 @@ LEGEND: dict[str, Any] = {
     "title_fontsize": 9,
     "alignment": "left",
 }
-_SETTINGS = (
+_SETTINGS = (  # Okabe & Ito's first, then what is farthest from them, also without green cones
     "#0072b2",
     "#d55e00",
     "#009e73",
     "#cc79a7",
     "#555555",
     "#56b4e9",
-    "#b08900",
-    "#7a3b8f",
-    "#8c1c13",
-    "#3a7d44",
+    "#661a00",
+    "#0000d9",
+    "#b2b274",
+    "#15158c",
 )
 _LABEL_SHARE = 0.026  # of an axis's width, for a digit and half the gap to the next
-_MOST = 48  # workers at the bright end of the colour scale
+_MOST = 120  # workers at the bright end of the colour scale
 _RC = {
     "font.family": "DejaVu Sans",
     "font.size": 10,

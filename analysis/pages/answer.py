@@ -67,7 +67,7 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
         counts = listed([s.label for s in failed], "or")
         none = "None" if where == "Here" else f"{where} none"
         some = any(outcomes.learned(study, s).any() for s in failed)
-        little = "in most of its runs" if some else f"anything in {study.episodes:,} episodes"
+        little = "in most of its runs" if some else f"anything in {study.planned_episodes:,} episodes"
         return f"{none} of the worker counts tried ({counts}) learned {little}."
     reached = _ends(study, learned)
     if not failed:
@@ -83,7 +83,7 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
 
 def _ends(study: Study, learned: list[Schedule]) -> str:
     """Say where the runs that learned end, how many that is, and whether worker counts can be told apart."""
-    scores = listed(with_interval(outcomes.estimate(study, s)) for s in learned)
+    scores = listed(with_interval(outcomes.shown_estimate(study, s)) for s in learned)
     verb = "end at" if len(learned) == 1 else f"{_apart(study, learned)}, at"
     ends = f"{listed(s.label for s in learned)} workers {verb} {scores} {study.score.unit} an episode"
     return f"{ends} in the {how_many_learned(study, learned)} that learned"

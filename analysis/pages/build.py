@@ -1,7 +1,7 @@
 """Everything of a study: its compact tables brought up to date, then figures, tables and page drawn from them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +14,12 @@ from a3c_core.results.files import write_whole
 from a3c_core.results.layout import RUNS
 from a3c_core.tools import heartbeat
 from analysis.data import compact
-from analysis.data.load import assemble, gather, read_plan
+from analysis.data.beside import beside
+from analysis.data.load import assemble, gather, load_study, read_plan
 from analysis.data.study import Study, StudyError
 from analysis.figures import drawing, style
 from analysis.pages import gallery, page, readme, tables
+from analysis.pages.comparison import comparison_tables
 from analysis.pages.extras import NO_EXTRAS, Extras
 from analysis.words import count
 
@@ -50,6 +52,20 @@ def build(folder: Path, extras: Extras = NO_EXTRAS) -> Built:
     return Built(study, gathered.kept, gathered.beyond)
 
 
+def compare(folders: Sequence[Path], out: Path, extras: Extras = NO_EXTRAS) -> Built:
+    """Write a page that shows several studies beside each other; the studies themselves stay as they are."""
+    study = beside([load_study(folder) for folder in folders])
+    written = {**comparison_tables(study), **tables.all_tables(study, extras.claims)}
+    with _progress() as progress:
+        try:
+            for name, table in written.items():
+                _write(out / "tables" / f"{name}.csv", tables.csv(table).encode())
+            _write_figures(study, out, written, extras, progress)
+        except OSError as error:
+            raise StudyError(f"{out} can't be written: {error.strerror}") from error
+    return Built(study, 0, 0)
+
+
 def _write_figures(
     study: Study, folder: Path, written: dict[str, pd.DataFrame], extras: Extras, progress: Progress
 ) -> None:
@@ -70,7 +86,8 @@ def _write_figures(
         if old.suffix in (".png", ".svg") and old.name not in written_now:
             old.unlink()
     _write(folder / "index.html", html.encode())
-    _write(folder / "README.md", readme.render(study, folder, extras).encode())
+    if not study.origins:
+        _write(folder / "README.md", readme.render(study, folder, extras).encode())
 
 
 def _vectors(name: str, drawn: drawing.Drawing) -> dict[str, bytes]:

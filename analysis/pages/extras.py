@@ -31,4 +31,5 @@ def load_extras(figure_references: Sequence[str], claim_references: Sequence[str
 
 def rebuild_command(study: Study, extras: Extras) -> str:
     """Return what makes the page again, with the same extras."""
-    return " ".join([f"python -m analysis.report results/{study.name}", *extras.options])
+    folders = study.origins or (f"results/{study.name}",)
+    return " ".join(["python -m analysis.report", *folders, *extras.options])

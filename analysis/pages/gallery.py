@@ -10,7 +10,7 @@ from analysis.figures.figure import SECTIONS, StudyFigure
 from analysis.figures.main import main_figure
 from analysis.pages.extras import Extras
 
-MOST_SETTINGS = 12  # that are drawn one by one: a page of more would weigh too much
+MOST_SETTINGS = 12  # that are drawn one by one: of more only the first is, or the page would weigh too much
 _OTHERS_DPI = 96  # of settings that come second, which have no file of their own
 
 OnFigure = Callable[[str, drawing.Drawing, bytes | None], None]  # (name, drawing, its file if it has one)
@@ -44,7 +44,8 @@ def settings_of(study: Study) -> list[Setting]:
     """Return the settings that figures and claims are shown for one by one; one that is all, if there is no choice."""
     if not study.shown_variant:
         return [Setting(0, None, study)]
-    variants = study.done_variants[:MOST_SETTINGS]
+    done = study.done_variants
+    variants = done if len(done) <= MOST_SETTINGS else [study.shown_variant]
     return [Setting(place, variant, study.of_variant(variant)) for place, variant in enumerate(variants)]
 
 

@@ -16,6 +16,7 @@ from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
 from analysis.data.study import Study
 from analysis.pages import gallery
 from analysis.pages.answer import answer
+from analysis.pages.comparison import shown_tables
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
 from analysis.pages.gallery import OnFigure, Setting, nobody_asks
 from analysis.words import count, duration, listed, number, percent, with_interval
@@ -43,6 +44,7 @@ def render(
         missing=_missing(study),
         settings=settings,
         main=gallery.main_figures(study, on_figure) if len(study.done) else [],
+        compared=shown_tables(study, tables),
         claims=[group for group in groups if group["claims"]],
         verdicts=_verdicts(study, groups),
         sections=gallery.sections(study, extras, on_figure),
@@ -61,20 +63,33 @@ def render(
 def facts(study: Study) -> str:
     """Return the study in one line: its name, how much of it is there, on which clock."""
     seeds = study.runs["seed"].nunique()
-    parts = [f"Study {study.name}", f"{len(study.done)} of {count(len(study.runs), 'run')} done"]
+    name = f"Studies {listed(study.origins)}" if study.origins else f"Study {study.name}"
+    parts = [name, f"{len(study.done)} of {count(len(study.runs), 'run')} done"]
     fewest = int(study.runs["planned"].min())
-    lengths = f"{study.episodes:,}" if fewest == study.episodes else f"{fewest:,} to {study.episodes:,}"
+    lengths = (
+        f"{study.planned_episodes:,}"
+        if fewest == study.planned_episodes
+        else f"{fewest:,} to {study.planned_episodes:,}"
+    )
     parts += [f"{lengths} episodes each", count(seeds, "seed")]
-    virtual = (study.runs["runtime"] == "simulate").all()
-    parts.append("virtual time" if virtual else f"real time ({listed(sorted(study.runs['runtime'].unique()))})")
+    parts.append(_clocks(set(study.runs["runtime"])))
     crowded = int((study.done["oversubscribed"] == True).sum())  # noqa: E712  None is not False
     if crowded:
         parts.append(f"{count(crowded, 'run')} with more processes than cores")
     return " · ".join(parts)
 
 
+def _clocks(runtimes: set[str]) -> str:
+    """Return on which clocks a study's runs are."""
+    real = sorted(runtimes - {"simulate"})
+    clocks = ["virtual time"] if "simulate" in runtimes else []
+    return listed(clocks + ([f"real time ({listed(real)})"] if real else []))
+
+
 def rerun_command(study: Study) -> str:
     """Return what runs the study again: its name holds the settings that the command line changed."""
+    if study.origins:  # each of the studies compared has a page that says how to repeat it
+        return ""
     grid, _, changes = study.name.partition("+")
     settings = [f"--set {change}" for change in changes.split(",") if change]
     seeds = sorted(set(study.runs["seed"]))
@@ -105,11 +120,12 @@ def _missing(study: Study) -> dict[str, Any] | None:
 
 
 def _claims(study: Study, setting: Setting, extras: Extras) -> dict[str, Any]:
-    """Return the claims that the runs of a setting can judge, and the numbers of those that they can't."""
-    judged = judge_all(study, setting.variant, extras.claims)
-    shown = [judgement for judgement in judged if judgement.rests_on_data]
-    others = listed(str(judgement.number) for judgement in judged if judgement not in shown)
-    return {"setting": setting, "claims": shown, "others": others}
+    """Return the claims that the runs of a setting can judge, those of which they say why not, and the others."""
+    every = judge_all(study, setting.variant, extras.claims)
+    judged = [judgement for judgement in every if judgement.is_judged]
+    unfit = [judgement for judgement in every if not judgement.is_judged and judgement.rests_on_data]
+    others = [str(judgement.number) for judgement in every if judgement not in (*judged, *unfit)]
+    return {"setting": setting, "claims": judged, "unfit": unfit, "others": listed(others) if others else ""}
 
 
 def _verdicts(study: Study, groups: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -178,8 +194,7 @@ def _with_settings(study: Study, table: pd.DataFrame, shown: dict[str, Any]) -> 
 
 def _interval(row: Mapping[Any, Any], name: str, show: Callable[[float], str]) -> str:
     """Return an estimate with its interval, which breaks only before its bracket, so that tables fit."""
-    low = max(row[f"{name}_low"], min(0.0, row[name]))  # Student's interval knows not that there is nothing below 0
-    words = with_interval(Estimate(row[name], low, row[f"{name}_high"], row["runs"]), show)
+    words = with_interval(Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["runs"]), show)
     value, bracket, interval = words.partition(" [")
     return f"{value}{bracket}{interval.replace(' ', NARROW)}"
 

@@ -39,7 +39,7 @@ def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
 def _verdicts(study: Study, extras: Extras) -> list[str]:
     one_setting = len(study.variants) < 2
     judgements = judge_all(study, more=extras.claims)
-    judged = [j for j in judgements if j.rests_on_data and (one_setting or j.claim.over_settings)]
+    judged = [j for j in judgements if j.is_judged and (one_setting or j.claim.over_settings)]
     if not judged:
         return []
     rows = ["| claim | verdict | what it rests on |", "|---|---|---|", *map(_row, judged)]

@@ -60,9 +60,9 @@ def schedules(study: Study) -> pd.DataFrame:
 def _schedule_row(study: Study, schedule: Schedule) -> dict[str, float]:
     collapsed = study.values(schedule, "collapsed").astype(bool)
     row: dict[str, float] = {"runs": len(collapsed), "learned": int(outcomes.learned(study, schedule).sum())}
-    row |= {**_flat({"learned_share": outcomes.share_learned(study, schedule)}), "collapsed": int(collapsed.sum())}
+    row |= {**flat({"learned_share": outcomes.share_learned(study, schedule)}), "collapsed": int(collapsed.sum())}
     for column in _ESTIMATED:
-        estimate = outcomes.estimate(study, schedule, column)
+        estimate = outcomes.shown_estimate(study, schedule, column)
         row |= {column: estimate.value, f"{column}_low": estimate.low, f"{column}_high": estimate.high}
     for column in _TYPICAL:
         row[column] = outcomes.estimate(study, schedule, column).value if column in study.done else np.nan
@@ -98,7 +98,7 @@ def _comparison(study: Study, ours: Schedule, theirs: Schedule) -> dict[str, flo
         "steps_per_s_ratio": statistics.paired_ratio(*world.paired(ours, theirs, "steps_per_s")),
         "probability_of_improvement": statistics.improvement_estimate(*study.paired(ours, theirs, "final_score")),
     }
-    return {**_flat(estimates), "score_chance": chance(difference, 0.0)}
+    return {**flat(estimates), "score_chance": chance(difference, 0.0)}
 
 
 def capacity(study: Study) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def claims(study: Study, more: Sequence[Claim] = ()) -> pd.DataFrame:
             for finding in judgement.findings:
                 row = {"variant": variant, "claim": judgement.number, "verdict": judgement.verdict}
                 row |= {"finding": finding.text, "finding_verdict": finding.verdict, "needed": finding.needed}
-                rows.append({**row, **_flat({"estimate": finding.estimate})} if finding.estimate else row)
+                rows.append({**row, **flat({"estimate": finding.estimate})} if finding.estimate else row)
     return pd.DataFrame(rows)
 
 
@@ -146,9 +146,10 @@ def _parts(study: Study) -> list[tuple[str, Study]]:
     return [(variant, study.of_variant(variant)) for variant in dict.fromkeys(study.done["variant"])]
 
 
-def _flat(estimates: dict[str, statistics.Estimate]) -> dict[str, float]:
-    flat: dict[str, float] = {}
+def flat(estimates: dict[str, statistics.Estimate]) -> dict[str, float]:
+    """Return estimates as columns: the value under its name, its interval as NAME_low and NAME_high."""
+    columns: dict[str, float] = {}
     for name, estimate in estimates.items():
-        flat |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        flat["runs"] = estimate.runs
-    return flat
+        columns |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        columns["runs"] = estimate.runs
+    return columns

@@ -22,6 +22,8 @@ GAMES = {  # name: how many times as many episodes as of the waiting game, which
     "long": 4,  # a trained bird's, over 1,000 steps
     "waiting": 1,  # an untrained bird's, in a game that makes everyone wait
 }
+_COLOURS = {"shared": "#0072b2", "queue": "#d55e00"}
+_MARKERS = {"short": "o", "long": "D", "waiting": "s"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Setting:
 
     def __str__(self) -> str:
         return f"{self.game} game, {self.transport}, {self.workers} worker{'s' * (self.workers > 1)}"
+
+    @property
+    def look(self) -> tuple[str, str, str]:
+        """Its group in a figure's legend, with colour and marker."""
+        return f"{self.game} game, {self.transport}", _COLOURS[self.transport], _MARKERS[self.game]
 
     def config(self, episodes: int) -> RunConfig:
         """Return the settings of a real run; `episodes` per worker, of faster games more."""

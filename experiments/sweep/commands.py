@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core.games.base import SETUP_ATARI
 from a3c_core.real.ray_cluster import ADDRESS
 from a3c_core.tools import heartbeat
 from a3c_core.tools.command_line import duration, python_command, shown_path
 from experiments.grid.cells import expand
-from experiments.grid.errors import UserError
-from experiments.grid.file import read_grid, shipped_grids
+from experiments.grid.errors import GridError, UserError
+from experiments.grid.file import GridFile, read_grid, shipped_grids
 from experiments.grid.validation import validated_cells
 from experiments.sweep import closing, page
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
@@ -42,9 +43,19 @@ def list_grids(console: Console) -> int:
         table.add_column(name, justify="right" if name == "cells" else "left")
     for path in shipped_grids():
         file = read_grid(path)
-        table.add_row(escape(path.stem), str(len(validated_cells(file))), escape(file.grid.question))
+        table.add_row(escape(path.stem), _cells_or_need(file), escape(file.grid.question))
     console.print(table)
     return DONE
+
+
+def _cells_or_need(file: GridFile) -> str:
+    """Return how many cells a grid has, or what must be installed before anybody can say."""
+    try:
+        return str(len(validated_cells(file)))
+    except GridError as error:
+        if any(SETUP_ATARI not in problem.reason for problem in error.problems):
+            raise
+        return f"needs {SETUP_ATARI}"
 
 
 def dry_run(request: Request, console: Console) -> int:

@@ -87,8 +87,11 @@ def announcement(sweep: Sweep, request: Request) -> Iterator[str]:
         crowded = [cell for cell in group if is_oversubscribed(cell.config, at_once)]
         if crowded:
             yield (
-                f"warning: {_cells(len(crowded))} with more processes than this machine's {cores()} cores: their speed"
-                " says little of the algorithm's. They are tagged `oversubscribed`; `runtime: simulate` avoids that"
+                f"warning: {_cells(len(crowded))} with more processes than this machine's {cores()} cores: workers wait"
+                " for a core instead of for the master, so that nothing overloads it, and their speed says little of"
+                " the algorithm's. They are tagged `oversubscribed`; `runtime: simulate` avoids that. How many workers"
+                " one master bears at the report's costs is answered here by the grids `report` (virtual time) and"
+                " `paced` (real processes)"
             )
 
 

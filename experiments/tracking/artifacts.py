@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from a3c_core.results import checkpoints
+from a3c_core.results.layout import SNAPSHOTS
 from a3c_core.results.records import read_records
 from a3c_core.tools.learning_curve import draw_curve
 
@@ -17,7 +18,10 @@ def collect(cell: Path, into: Path) -> list[str]:
         if (cell / name).exists():
             shutil.copy2(cell / name, into / name)
     problems = []
-    for name, make in (("learning_curve.png", _draw_curve), ("checkpoint", _copy_checkpoint), ("policy.gif", _film)):
+    to_make = {"learning_curve.png": _draw_curve, "checkpoint": _copy_checkpoint, "policy.gif": _film}
+    if (cell / SNAPSHOTS).is_dir():
+        to_make["learning.gif"] = _film_learning
+    for name, make in to_make.items():
         try:
             make(cell, into / name)
         except Exception as error:  # a picture less is no reason to lose the rest
@@ -35,8 +39,8 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
-    from a3c_core.play import environment_of, play_game, policy_of, refuse_outsiders
     from a3c_core.tools.animation import film, write_gif
+    from a3c_core.tools.policies import environment_of, play_game, policy_of, refuse_outsiders
 
     checkpoint = checkpoints.load(cell)
     try:
@@ -47,3 +51,14 @@ def _film(cell: Path, path: Path) -> None:
     policy = policy_of(checkpoint, environment)
     game = play_game(policy, environment, seed=0, episode=0)
     write_gif(path, film(policy, environment, seed=0, episode=0, env_steps=game.env_steps))
+
+
+def _film_learning(cell: Path, path: Path) -> None:
+    """Show the same episode as the run's snapshots play it."""
+    from a3c_core.tools.animation import write_gif
+    from a3c_core.tools.learning_film import film_learning
+
+    try:
+        write_gif(path, film_learning(cell, seed=0, env_steps=_GIF_STEPS))
+    except checkpoints.CheckpointError:
+        return  # as above

@@ -4,9 +4,10 @@ import numpy as np
 
 from a3c_core.learners.optimizers import rate_at, update
 from a3c_core.machine.jit import exact, inner
+from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, DROPPED, REJECTED
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers
-from a3c_core.virtual.compiled.state import APPLIED, BLOCK_RECORDS, DROPPED, MASTER, NOBODY, REJECTED
+from a3c_core.virtual.compiled.state import MASTER, NOBODY
 
 NOTHING, RECORDS_TAKEN, QUEUE_SPILLED, QUEUE_REFILLED, MORE_ROOM = range(5)  # needed of Python
 _SLOTS_AT_ONCE = 3  # that an event may take: as many workers may begin in it

@@ -12,26 +12,23 @@ from a3c_core.episode_log import EpisodeLog
 from a3c_core.games.published import RESETS
 from a3c_core.learners.base import Learner
 from a3c_core.parts import make_engine
+from a3c_core.results.blocks import APPLIED, STATUSES, RecordBlock, one_record, update_table
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
 from a3c_core.streams import shared_actions
 from a3c_core.virtual.compiled import master
-from a3c_core.virtual.compiled.block import RecordBlock, update_table
 from a3c_core.virtual.compiled.queue_file import NAME, QueueFile
 from a3c_core.virtual.compiled.state import (
-    APPLIED,
     SAVED,
-    STATUSES,
     Given,
     Player,
     State,
     blank_arrays,
-    one_record,
     restored,
     with_room_for_twice,
     written_part,
 )
-from a3c_core.virtual.costs import CostProfile
+from a3c_core.virtual.costs import BATCHED, CostProfile
 
 _NO_LIMIT = 1 << 62
 _LOOK_ENV_STEPS = 200_000  # about a tenth of a second
@@ -137,7 +134,7 @@ class CompiledSimulation:
 
 def _new_state(config: RunConfig, profile: CostProfile, learner: Learner, engine: CompiledEngine) -> State:
     given = _given(config, profile, learner, engine.steps_at_once)
-    costs = {name: float(value) for name, value in profile if isinstance(value, int | float)}
+    costs = {name: float(value) for name, value in profile if isinstance(value, int | float) and name not in BATCHED}
     places = 1 + config.span.end + (config.span.end - config.span.start)  # some may still be about to leave
     state = State(
         given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),

@@ -1,7 +1,7 @@
 """All that a run in compiled virtual time holds, as arrays. Place 0 everywhere is the master's, the others workers'."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,29 +9,20 @@ from numpy.typing import NDArray
 from a3c_core.engines.kernels import Buffers, Settings
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
-from a3c_core.results.records import EpisodeRecord, UpdateRecord
+from a3c_core.results.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records
 from a3c_core.topologies.parcel_queue import BLOCK
-
-Records = NDArray[np.void]  # of a structured type
 
 # NumPy's integers, since Numba compiles a function again for every one of Python's that it is called with
 MASTER, NOBODY = np.int64(0), np.int64(-1)
-APPLIED, DROPPED, REJECTED = np.arange(3)
-STATUSES = ("applied", "dropped", "rejected")
-BLOCK_RECORDS = 4096
 QUEUE_BYTES = 1 << 25  # of gradients in memory; beyond that the queue goes to a file
 _LEAST_BLOCKS = 3  # two that go to the file, and something to apply meanwhile
 _ROOM = 16  # for what the master holds, and what an event may take
-
-_KINDS = {int: "i8", float: "f8", bool: "?"}
 
 
 def _fields(kind: str, names: str) -> list[tuple[str, str]]:
     return [(name, kind) for name in names.split()]
 
 
-RECORD = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in EpisodeRecord.__annotations__.items()][1:])
-UPDATE = np.dtype([(name, _KINDS.get(kind, "u1")) for name, kind in UpdateRecord.__annotations__.items()])
 NUMBERS = np.dtype(
     [
         *_fields("f8", "now_s crowding master_busy_s last_arrival_s"),
@@ -141,12 +132,6 @@ PER_SLOT = ("parcels", "gradients", "slots")
 PER_ROW = ("publications", "rows")
 _LARGE = {"gradients": "slots", "publications": "rows"}  # and which array says what of them is in use
 SAVED = ("numbers", *PER_PLACE, *PER_SLOT, *PER_ROW, "window")
-
-
-def one_record(*parts: Mapping[str, Any]) -> Records:
-    """Return a record [1] with all the parts' numbers, which compiled code reads by their names."""
-    values = {name: value for part in parts for name, value in part.items() if type(value) in _KINDS}
-    return np.array([tuple(values.values())], [(name, _KINDS[type(value)]) for name, value in values.items()])
 
 
 def blank_arrays(size: int, places: int, window: int, batch: int) -> dict[str, NDArray]:

@@ -1,0 +1,206 @@
+"""The master's work on all that waits in the workers' rings, as one compiled call: receive, apply, publish, record."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core import types
+from numpy.typing import NDArray
+
+from a3c_core.learners.optimizers import rate_at, update
+from a3c_core.machine.jit import copy, exact, inner
+from a3c_core.models.parameters import Vector
+from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RECORD, REJECTED, UPDATE, Records
+
+_CLOCK_MONOTONIC = np.int32(1)  # Linux's, as time.monotonic() has it
+_clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+
+NUMBERS = np.dtype(
+    [
+        *[(name, "i8") for name in ("version", "episodes", "env_steps", "sent", "applied", "rejected")],
+        *[(name, "i8") for name in ("records", "updates", "queue_peak", "alive")],  # rows so far; workers now
+        *[(name, "f8") for name in ("offset_s", "awake_since_s", "busy_s")],  # to the run's clock; the master's time
+    ]
+)
+
+
+class Rings(NamedTuple):
+    """Where workers put what they hand over: L slots, in each a ring of R messages; and what was taken from there."""
+
+    sent: NDArray[np.int64]  # [L]
+    taken: NDArray[np.int64]  # [L], the master's own count
+    generations: NDArray[np.int64]  # [L], of the present workers
+    messages: Records  # MESSAGE [L, R]
+    episodes: Records  # EPISODE [L, R, agents]
+    gradients: NDArray[np.float32]  # [L, R, P]
+
+
+class Learning(NamedTuple):
+    """The learner's own arrays, and the two buffers in which it publishes."""
+
+    parameters: Vector  # [P]
+    averages: NDArray[np.float32]  # [k, P]
+    versions: NDArray[np.int64]  # [2]
+    current: NDArray[np.int64]  # [1]
+    published: NDArray[np.float32]  # [2, P]
+    given: Records  # [1], settings of the optimizer, and the run's episodes
+
+
+class Board(NamedTuple):
+    """What the master writes down."""
+
+    numbers: Records  # NUMBERS [1]
+    ended: NDArray[np.int64]  # [L], episodes since Python looked
+    recorded: NDArray[np.int64]  # [L], numbers of episodes below which all are recorded
+    heard_s: NDArray[np.float64]  # [L], of the last message
+    clock: NDArray[np.int64]  # [2], seconds and nanoseconds
+    records: Records  # RECORD [BLOCK_RECORDS]
+    updates: Records  # UPDATE [BLOCK_RECORDS]
+
+
+def new_board(slots: int) -> Board:
+    return Board(
+        np.zeros(1, NUMBERS),
+        ended=np.zeros(slots, np.int64),
+        recorded=np.zeros(slots, np.int64),
+        heard_s=np.zeros(slots),
+        clock=np.zeros(2, np.int64),
+        records=np.zeros(BLOCK_RECORDS, RECORD),
+        updates=np.zeros(BLOCK_RECORDS, UPDATE),
+    )
+
+
+@exact
+def deal(rings, learning, board):
+    """Deal with all messages that wait now, longest waiting first, as far as there is room to write them down.
+
+    Return how many still wait.
+    """
+    numbers, agents = board.numbers[0], rings.episodes.shape[2]
+    waiting = 0
+    for slot in range(rings.sent.size):
+        waiting += rings.sent[slot] - rings.taken[slot]
+    room = min(BLOCK_RECORDS - numbers.updates, (BLOCK_RECORDS - numbers.records) // agents)
+    for position in range(min(waiting, room)):
+        slot = _oldest(rings)
+        turn = rings.taken[slot] % rings.messages.shape[1]
+        if rings.messages[slot, turn].generation == rings.generations[slot]:
+            _deal_with(rings, learning, board, slot, turn, position)
+        rings.taken[slot] += 1
+    numbers.queue_peak = max(numbers.queue_peak, waiting)
+    return max(0, waiting - room)
+
+
+@inner
+def _oldest(rings):
+    """Return the slot whose next message waits longest; there must be one."""
+    found, since_s = -1, np.inf
+    for slot in range(rings.sent.size):
+        if rings.sent[slot] > rings.taken[slot]:
+            finished_s = rings.messages[slot, rings.taken[slot] % rings.messages.shape[1]].finished_s
+            if finished_s < since_s:
+                found, since_s = slot, finished_s
+    return found
+
+
+@inner
+def _deal_with(rings, learning, board, slot, turn, position):
+    numbers, message = board.numbers[0], rings.messages[slot, turn]
+    taken_s = _now_s(board)
+    staleness = numbers.version - message.version_pulled
+    norm = _apply(learning, numbers, rings.gradients[slot, turn])
+    status = APPLIED if np.isfinite(norm) else REJECTED
+    if status == APPLIED:
+        numbers.version += 1
+        numbers.applied += 1
+        _publish(learning, numbers.version)
+    else:
+        numbers.rejected += 1
+    numbers.sent += 1
+    numbers.env_steps += message.env_steps
+    board.heard_s[slot] = message.finished_s
+    _write_update(board, message, slot, position, taken_s, staleness, norm, status)
+    for agent in range(message.episodes):
+        _write_record(board, message, rings.episodes[slot, turn, agent], slot, position, staleness, norm, status)
+
+
+@inner
+def _apply(learning, numbers, gradient):
+    """Make an update and return the gradient's norm."""
+    given = learning.given[0]
+    rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all)
+    return update(
+        given.update_rule,
+        learning.parameters,
+        gradient,
+        learning.averages,
+        rate,
+        given.clip_norm,
+        given.epsilon,
+        given.decay,
+        numbers.version + 1,
+    )
+
+
+@inner
+def _publish(learning, version):
+    """Make the parameters the latest, as SharedArrays.publish does."""
+    target = 1 - learning.current[0]
+    learning.versions[target] = -1
+    copy(learning.parameters, learning.published[target])
+    learning.versions[target] = version
+    learning.current[0] = target
+
+
+@inner
+def _now_s(board):
+    _clock_gettime(_CLOCK_MONOTONIC, board.clock.ctypes)
+    return board.clock[0] + 1e-9 * board.clock[1]
+
+
+@inner
+def _write_update(board, message, slot, position, taken_s, staleness, norm, status):
+    numbers, now_s = board.numbers[0], _now_s(board)
+    row = board.updates[numbers.updates]
+    row.update = numbers.applied + numbers.rejected - 1
+    row.worker = slot
+    row.version_pulled = message.version_pulled
+    row.version = numbers.version
+    row.staleness = staleness
+    row.queue_length = position
+    row.arrived_s = message.finished_s + numbers.offset_s
+    row.applied_s = now_s + numbers.offset_s
+    row.service_s = now_s - taken_s
+    row.gradient_norm = norm
+    row.status = status
+    numbers.updates += 1
+
+
+@inner
+def _write_record(board, message, episode, slot, position, staleness, norm, status):
+    numbers, update_row = board.numbers[0], board.updates[board.numbers[0].updates - 1]
+    row = board.records[numbers.records]
+    row.episode = numbers.episodes
+    row.worker = slot
+    row.worker_episode = episode.number
+    row.workers_alive = numbers.alive
+    row.score = episode.score
+    row.return_ = episode.reward
+    row.steps = episode.steps
+    row.truncated = episode.truncated
+    row.started_s = episode.started_s + numbers.offset_s
+    row.finished_s = update_row.arrived_s
+    row.applied_s = row.wall_s = update_row.applied_s
+    row.version_pulled = message.version_pulled
+    row.version_applied = numbers.version
+    row.staleness = staleness
+    row.queue_length = position
+    row.queue_wait_s = update_row.applied_s - update_row.arrived_s
+    row.master_busy_s = numbers.busy_s + update_row.applied_s - numbers.offset_s - numbers.awake_since_s
+    row.loss = episode.loss
+    row.entropy = episode.entropy
+    row.gradient_norm = norm
+    row.status = status
+    numbers.records += 1
+    numbers.episodes += 1
+    board.ended[slot] += 1
+    board.recorded[slot] = max(board.recorded[slot], episode.number + 1)

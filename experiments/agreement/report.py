@@ -1,0 +1,56 @@
+"""What a validation is written down as: a table in words and in numbers, and a figure."""
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import rich.console
+import rich.table
+
+from a3c_core.results.files import write_whole
+
+
+class Report(NamedTuple):
+    """A validation, ready to be read."""
+
+    name: str  # of its files
+    title: str
+    table: list[list[str]]  # in words, its heading first
+    rows: Sequence[dict[str, object]]  # the same in numbers
+    legend: str
+    closing: str
+    draw: Callable[[Path], None]  # writes the figure as a PNG
+
+    def markdown(self) -> str:
+        """Return the table and its closing sentence as Markdown."""
+        heading, *body = self.table
+        lines = [heading, ["---"] * len(heading), *body]
+        return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", self.legend, "", self.closing, ""])
+
+    def write(self, directory: Path) -> None:
+        """Write the table as CSV and Markdown and the figure into `directory`."""
+        path = directory / self.name
+        write_whole(path.with_suffix(".csv"), self._write_csv)
+        write_whole(path.with_suffix(".md"), lambda to: to.write_text(self.markdown(), encoding="utf-8"))
+        write_whole(path.with_suffix(".png"), self.draw)
+
+    def show(self, console: rich.console.Console) -> None:
+        """Print the table, its legend and the closing sentence."""
+        heading, *body = self.table
+        printed = rich.table.Table(*heading, title=self.title, caption=self.legend)
+        for line in body:
+            printed.add_row(*line)
+        console.print(printed)
+        console.print(self.closing, highlight=False, soft_wrap=True)
+
+    def _write_csv(self, path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, self.rows[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+
+def number(value: float) -> float:
+    """Return a value to four digits."""
+    return float(f"{value:.4g}")
