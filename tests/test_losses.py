@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from a3c_core.benchmark.feeder import FedMaster
+from a3c_core.config import RunConfig
 from a3c_core.real import pool as pool_module
 from a3c_core.real import worker_main
 from a3c_core.real.pool import LocalPool, Loss
@@ -155,11 +156,12 @@ def test_a_message_of_another_generation_is_refused(transport):
     fed.close()
 
 
-def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(tmp_path):
-    config = config_of(episodes=200)
+@pytest.mark.parametrize("queue", ["bounded", "unbounded"])  # gradients wait with the workers, or with the master
+def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(queue, tmp_path):
+    config = RunConfig(workers="4", episodes=200, runtime="processes", exchange={"queue": queue})
     run = Run(config, tmp_path)
     run.runtime.start()
-    while not run.runtime.waiting:
+    while not (run.runtime.waiting or run.runtime.log.episodes):
         run.runtime._collect()
     run.checkpoint()
     run.runtime.stop()
