@@ -42,8 +42,8 @@ QUICK_EPISODES = 50
 _MOST_EPISODES = 1_000_000
 _PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 _LEGEND = (
-    "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. Spread: how much slower than "
-    "the fastest real run, which counts, the slowest one was."
+    "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. The median of several real runs "
+    "counts. Spread: how much slower than the fastest the slowest one was."
 )
 
 
@@ -51,7 +51,7 @@ def compare_all(episodes: int, quick: bool, console: rich.console.Console) -> li
     """Try every setting, saying which one it is."""
     comparisons = []
     with tempfile.TemporaryDirectory() as directory, console.status("getting ready") as status:
-        bench = Bench(Path(directory), episodes, seconds=0.2 if quick else 2.0, runs=1 if quick else 3)
+        bench = Bench(Path(directory), episodes, seconds=0.2 if quick else 2.0, runs=1 if quick else 5)
         for setting in settings(quick):
             status.update(str(setting))
             comparisons.append(bench.compare(setting))
