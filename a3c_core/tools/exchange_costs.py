@@ -108,7 +108,8 @@ def _taking_turns(config: RunConfig, per_core: int, seconds: float) -> Observed:
     each = max(8, int(seconds / _RUNS / (_UNTRAINED_STEPS * _WAIT_S)))
     environment = config.environment.model_copy(update={"wait_s": _WAIT_S})
     crowded = config.model_copy(update={"workers": str(workers), "environment": environment})
-    start, whole = (usual_of(crowded.model_copy(update={"episodes": workers * each * times})) for times in (1, _LONGER))
+    start = observe(crowded.model_copy(update={"episodes": workers * each}))
+    whole = usual_of(crowded.model_copy(update={"episodes": workers * each * _LONGER}))
     return Observed(*((_LONGER * late - early) / (_LONGER - 1) for early, late in zip(start, whole, strict=True)))
 
 
