@@ -25,6 +25,11 @@ class ShardsConfig(ServersConfig):
         "at_once", description="when a worker takes new parameters: without waiting, or after its gradient was applied"
     )
 
+    @property
+    def why_not_real(self) -> str:
+        """What keeps real workers from having servers: their master is one process."""
+        return "topology sharded is for virtual time: real workers have one master, and its shards would take turns"
+
 
 class ShardedTopology(WorkerTopology):
     """N workers and k servers."""
