@@ -235,7 +235,7 @@ def test_several_agents_feed_a_memory():
 
 @pytest.mark.parametrize("parts", [{"algorithm": "dqn"}, {"topology": "gorila"}])
 def test_dqn_and_gorila_need_each_other(parts):
-    with pytest.raises(ValueError, match="hands over .* takes experience|hands over experience"):
+    with pytest.raises(ValueError, match=r"hands over .* takes experience|hands over experience"):
         parts_of(RunConfig.model_validate(parts))
 
 

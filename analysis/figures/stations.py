@@ -14,7 +14,7 @@ from analysis.words import listed, number, percent
 
 
 def stations(study: Study) -> pd.DataFrame:
-    """Return a row for each setting: shares of time at work (ROLES), parts of staleness (ORIGINS); medians over runs."""
+    """Return a row for each setting: shares of time at work (ROLES), parts of staleness (ORIGINS); medians of runs."""
     part = side_by_side(study)
     columns = [name for name in (*ROLES, *ORIGINS) if name in part.done]
     table = part.done.groupby("schedule", sort=False)[columns].median()

@@ -37,7 +37,7 @@ def plot_ends(study: Study, ax: Axes) -> Axes:
 
 
 def plot_times(study: Study, ax: Axes) -> Axes:
-    """Draw the median time to a score over workers, a line for each setting; those that never came so far at the top."""
+    """Draw the median time to a score over workers, a line for each setting; at the top: most runs never did."""
     score, (unit_s, unit) = _mark(study), study.time_unit
     times = {variant: _medians(study.of_variant(variant), score) for variant in study.done_variants}
     finite = [time for each in times.values() for time in each.values() if np.isfinite(time)]
@@ -78,7 +78,7 @@ def _medians(part: Study, score: float) -> dict[int, float]:
 
 
 def sentence(study: Study) -> str:
-    """Say which setting comes to the score first with how many workers, and with which counts each gets there at all."""
+    """Say which setting comes to the score first, and with which numbers of workers each gets there at all."""
     score, said, ranked = _mark(study), [], []
     for variant in study.done_variants:
         medians = _medians(study.of_variant(variant), score)
