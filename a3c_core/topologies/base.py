@@ -104,6 +104,14 @@ class Topology(ABC):
         """Return the first of a run's settings that the topology can't go with, and why not; or None."""
         return None
 
+    @classmethod
+    def service_s(cls, exchange: Any, learning_s: float, writing_s: float) -> float:
+        """Return how long the busiest of those who learn is at work for a parcel.
+
+        One master would learn from it in `learning_s`, and write up its episodes in `writing_s`.
+        """
+        return learning_s + writing_s
+
     @property
     def waiting(self) -> int:
         """Parcels that wait for a station."""
