@@ -40,8 +40,15 @@ def of_four(study):
 
 
 def test_each_kind_of_study_has_its_figures(study, of_four):
-    assert [len(ax.lines) >= 3 for ax in drawn(main_figure(study), study)] == [True] * 4
-    assert main_figure(study).title == "Topologies by number of workers"
+    learned = replace(study, runs=study.runs.assign(final_score=5.0, time_to_50_s=3600.0))
+    for one, title, panels in (
+        (study, "Speed by number of workers", 2),
+        (learned, "Topologies by number of workers", 6),
+    ):
+        assert main_figure(one).title == title
+        assert [len(ax.lines) >= 3 for ax in drawn(main_figure(one), one)] == [True] * panels
+    assert "Most runs reach a mean score of 50: topology master with 2 and 4" in main_figure(learned).says(learned)
+    assert "steps/s with 4 workers" in main_figure(study).says(study)
     assert main_figure(of_four).title == domination.FIGURE.title
     for one in (study, of_four):
         assert "stations" in {figure.name for figure in catalogue(one)}

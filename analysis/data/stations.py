@@ -36,7 +36,8 @@ def _busy(
     curve: pd.DataFrame, config: Mapping[str, Any], summary: Mapping[str, Any], profile: CostProfile | None
 ) -> dict[str, float]:
     exchange = config.get("exchange", {})
-    clock_s, last = float(curve["clock_s"].iloc[-1]), curve.iloc[-1]
+    last = curve.iloc[-1]
+    clock_s = float(last["clock_s"]) or np.nan  # by a profile without costs it stands still
     servers = exchange.get("shards") or exchange.get("trainers") or 1
     learners = exchange.get("learners") or last["workers"]
     shares = {

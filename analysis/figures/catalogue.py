@@ -14,6 +14,7 @@ FIGURES = (
     "analysis.figures.factors:FIGURE",
     "analysis.figures.dose:FIGURE",
     "analysis.figures.topologies:FIGURE",
+    "analysis.figures.topologies:SPEED",
     "analysis.figures.domination:FIGURE",
     "analysis.figures.overlay:FIGURE",
     "analysis.figures.fixed_workers:FIGURE",

@@ -81,7 +81,8 @@ def sentence(study: Study) -> str:
     part = study.shown
     score = reference_score(part)
     table = outlook(part, score)
-    best = table[[not beaten for beaten in table["beaten_by"]] & np.isfinite(table["time_s"])].sort_values("time_s")
+    unbeaten = np.array([not beaten for beaten in table["beaten_by"]])
+    best = table[unbeaten & np.isfinite(table["time_s"])].sort_values("time_s")
     said = [
         f"{label} ({duration(row['time_s'])}, {number(row['final'])} {study.score.unit})"
         for label, row in best.iterrows()

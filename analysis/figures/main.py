@@ -28,6 +28,7 @@ _ANSWERS = (  # each made for one kind of question
     dose.FIGURE,
     factors.FIGURE,
     topologies.FIGURE,
+    topologies.SPEED,
     domination.FIGURE,
 )
 

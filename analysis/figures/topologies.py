@@ -13,7 +13,7 @@ from analysis.data.study import Study
 from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.figures.score_axes import plot_score_over
-from analysis.words import duration, listed
+from analysis.words import duration, listed, number
 
 _NEVER = 1.6  # times the longest time: where runs stand that never came so far
 
@@ -46,15 +46,45 @@ def plot_times(study: Study, ax: Axes) -> Axes:
         heights = [min(time, never) / unit_s for time in medians.values()]
         ax.plot(list(medians), heights, **_look(place), label=variant)
     ax.set_yscale("log")
+    _frame(study, ax)
     ax.axhline(never / unit_s, color=style.WARNING, linewidth=1.2)
     ax.annotate("most runs never", (ax.get_xlim()[0], never / unit_s), (4, 4), textcoords="offset points", fontsize=8.5,
                 color=style.WARNING)  # fmt: skip
-    _frame(study, ax)
     style.plain(ax.yaxis)
     ax.set_ylabel(f"time ({unit})")
     ax.set_title(f"Time to a mean score of {score:g}")
     style.note(ax, "medians over runs")
     return ax
+
+
+def plot_speeds(study: Study, ax: Axes) -> Axes:
+    """Draw steps per second over workers, a line for each setting."""
+    _draw_medians(study, ax, "steps_per_s")
+    ax.set_yscale("log")
+    style.plain(ax.yaxis)
+    ax.set_ylabel("environment steps per second")
+    ax.set_title("Speed, by topology")
+    style.note(ax, "medians over runs, whole runs")
+    return ax
+
+
+def plot_staleness(study: Study, ax: Axes) -> Axes:
+    """Draw the mean staleness over workers, a line for each setting."""
+    _draw_medians(study, ax, "staleness_mean")
+    ax.set_yscale("symlog", linthresh=1.0)
+    ax.set_ylim(bottom=0)
+    style.plain(ax.yaxis)
+    ax.set_ylabel("mean staleness (updates)")
+    ax.set_title("Staleness, by topology")
+    style.note(ax, "medians over runs")
+    return ax
+
+
+def _draw_medians(study: Study, ax: Axes, column: str) -> None:
+    for place, variant in enumerate(study.done_variants):
+        medians = _by_count(study.of_variant(variant), column)
+        ax.plot(list(medians), list(medians.values()), **_look(place), label=variant)
+    _frame(study, ax)
 
 
 def _look(place: int) -> dict[str, Any]:
@@ -74,7 +104,12 @@ def _mark(study: Study) -> float:
 
 def _medians(part: Study, score: float) -> dict[int, float]:
     """Return the median time to a score, by worker count."""
-    return {s.end: float(np.median(part.values(s, f"time_to_{score:g}_s"))) for s in part.schedules(dynamic=False)}
+    return _by_count(part, f"time_to_{score:g}_s")
+
+
+def _by_count(part: Study, column: str) -> dict[int, float]:
+    """Return the median of a column over runs, by worker count."""
+    return {s.end: float(np.median(part.values(s, column))) for s in part.schedules(dynamic=False)}
 
 
 def sentence(study: Study) -> str:
@@ -93,6 +128,16 @@ def sentence(study: Study) -> str:
     return f"Most runs reach a mean score of {score:g}: {'; '.join(said)}{first}."
 
 
+def sentence_of_speed(study: Study) -> str:
+    """Say how fast each setting gets at most, and with how many workers: the fastest first."""
+    fastest = []
+    for variant in study.done_variants:
+        speeds = _by_count(study.of_variant(variant), "steps_per_s")
+        most = max(speeds, key=lambda count: speeds[count])
+        fastest.append((speeds[most], f"{variant} plays {number(speeds[most])} steps/s with {most} workers"))
+    return f"At most, {'; '.join(words for _, words in sorted(fastest, reverse=True))}."
+
+
 def plot_beside(study: Study, ax: Axes, axis: str) -> Axes:
     """Draw the score of every setting with the same number of workers over env_steps or clock_s."""
     part = side_by_side(study)
@@ -108,12 +153,32 @@ def applies(study: Study) -> bool:
     return varies_topology(study) and not study.compares_settings and study.takes_time and bool((counts > 1).any())
 
 
+def _learned(study: Study) -> bool:
+    return bool((study.done["final_score"] >= study.score.learned_above).any())
+
+
 FIGURE = StudyFigure(
     name="topologies",
     title="Topologies by number of workers",
-    panels=(plot_ends, plot_times, partial(plot_beside, axis="clock_s"), partial(plot_beside, axis="env_steps")),
+    panels=(
+        plot_ends,
+        plot_times,
+        plot_speeds,
+        plot_staleness,
+        partial(plot_beside, axis="clock_s"),
+        partial(plot_beside, axis="env_steps"),
+    ),
     sentence=sentence,
     section="settings",
-    applies=applies,
+    applies=lambda study: applies(study) and _learned(study),
+    whole=True,
+)
+SPEED = StudyFigure(
+    name="topology_speed",
+    title="Speed by number of workers",
+    panels=(plot_speeds, plot_staleness),
+    sentence=sentence_of_speed,
+    section="settings",
+    applies=lambda study: applies(study) and not _learned(study),
     whole=True,
 )
