@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import signal
+import time
 
 import pytest
 
@@ -12,7 +13,8 @@ from a3c_core.results.records import UPDATE_TABLE, read_records
 from tests.test_processes import assert_each_once, collect
 
 KILLS = 13  # in each of the cases: over a hundred in all
-EVERY, EPISODES = 20, 340  # the last kill comes well before the end
+EVERY, EPISODES = 20, 400  # the last kill comes well before the end
+PAUSE_S = 0.003  # for an episode's record, or all would be over before the killed are replaced
 CASES = {
     "shared": {},
     "queue": {"exchange": {"transport": "queue", "channel": "mailbox"}},
@@ -34,16 +36,17 @@ class Killer:
     """Kills a worker that has not been killed before, now and then."""
 
     def __init__(self, seed: str):
-        self._choice = random.Random(seed)
+        self._choice, self._due = random.Random(seed), EVERY
         self.killed: list[int] = []
 
     def __call__(self, run, record):
-        if record.episode % EVERY != EVERY - 1 or len(self.killed) == KILLS:
+        time.sleep(PAUSE_S)
+        processes = {member.body.pid for member in run.runtime.pool.members.values()} - set(self.killed)
+        if record.episode < self._due or len(self.killed) == KILLS or len(processes) < 2:
             return
-        processes = [member.body.pid for member in run.runtime.pool.members.values()]
-        pid = self._choice.choice(sorted(set(processes) - set(self.killed)))
+        self._due += EVERY
         with contextlib.suppress(ProcessLookupError):  # it left by itself
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid := self._choice.choice(sorted(processes)), signal.SIGKILL)
             self.killed.append(pid)
 
 

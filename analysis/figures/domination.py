@@ -1,9 +1,9 @@
 """Every setting as a point: how soon it comes to a score, and how well it plays in the end; which beat which."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from analysis.data.domination import outlook
@@ -24,8 +24,9 @@ def plot_points(study: Study, ax: Axes) -> Axes:
     table = outlook(part, score)
     finite = table.loc[np.isfinite(table["time_s"]), ["time_s", "time_s_high"]].max(axis=1)
     never = _NEVER * float(finite.max()) if len(finite) else unit_s
+    rows = table.to_dict("index")
     for schedule in part.schedules():
-        _draw(ax, table.loc[schedule.label], schedule, never, unit_s)
+        _draw(ax, rows[schedule.label], schedule, never, unit_s)
     ax.set_xscale("log")
     style.plain(ax.xaxis)
     style.from_zero(ax)
@@ -38,7 +39,7 @@ def plot_points(study: Study, ax: Axes) -> Axes:
     return ax
 
 
-def _draw(ax: Axes, row: pd.Series, schedule: Schedule, never: float, unit_s: float) -> None:
+def _draw(ax: Axes, row: Mapping[Any, Any], schedule: Schedule, never: float, unit_s: float) -> None:
     shade, x = style.tone(schedule), min(row["time_s"], never) / unit_s
     lines: dict[str, Any] = {"color": shade, "linewidth": 1.4, "alpha": 0.6}
     ax.plot([x, x], [max(row["final_low"], 0.0), row["final_high"]], **lines)

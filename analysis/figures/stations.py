@@ -69,12 +69,14 @@ def _workers(study: Study) -> str:
 def sentence(study: Study) -> str:
     """Say whose workers wait most and least, and where gradients are oldest, and why."""
     table = stations(study)
-    busiest, idlest = table["worker_busy"].idxmax(), table["worker_busy"].idxmin()
-    total = table[list(ORIGINS)].sum(axis=1)
-    oldest = total.idxmax()
-    cause = str(table.loc[oldest, list(ORIGINS)].astype(float).idxmax())
-    work = f"Workers are at work {percent(table['worker_busy'][busiest])} of their time in {busiest} and"
-    work += f" {percent(table['worker_busy'][idlest])} in {idlest}"
+    work_of = {str(name): float(share) for name, share in table["worker_busy"].items()}
+    busiest, idlest = max(work_of, key=lambda name: work_of[name]), min(work_of, key=lambda name: work_of[name])
+    parts: dict[str, dict[str, float]] = table[list(ORIGINS)].to_dict("index")  # type: ignore[assignment]
+    total = {name: sum(each.values()) for name, each in parts.items()}
+    oldest = max(total, key=lambda name: total[name])
+    cause = max(parts[oldest], key=lambda name: parts[oldest][name])
+    work = f"Workers are at work {percent(work_of[busiest])} of their time in {busiest}"
+    work += f" and {percent(work_of[idlest])} in {idlest}"
     return f"{work}; gradients are oldest in {oldest} ({number(total[oldest])} updates), mostly while {ORIGINS[cause]}."
 
 
