@@ -60,6 +60,8 @@ class RunSummary(NamedTuple):
     worker_late_s: float | None = None  # by how many of the profile's seconds, on average of the late ones
     master_late_share: float | None = None  # the same of the master's updates
     master_late_s: float | None = None
+    predictor_busy_s: float | None = None  # virtual time, ga3c: added up over predictors
+    learner_busy_s: float | None = None  # virtual time, gorila: added up over learners
 
 
 def summarise(
@@ -115,6 +117,8 @@ def summarise(
         worker_late_s=time_split.get("worker_late_s"),
         master_late_share=time_split.get("master_late_share"),
         master_late_s=time_split.get("master_late_s"),
+        predictor_busy_s=time_split.get("predictor_busy_s"),
+        learner_busy_s=time_split.get("learner_busy_s"),
     )
 
 

@@ -25,6 +25,7 @@ CLAIMS = (  # their numbers are their places, from 1 on
     "analysis.claims.ppo_would_be_better:CLAIM",
     "analysis.claims.ten_to_twenty:CLAIM",
     "analysis.claims.growth_is_stable:CLAIM",
+    "analysis.claims.ga3c_is_faster:CLAIM",
 )
 _CROWDED = "Its runs had more processes than cores: their times say nothing of so many workers."
 
@@ -39,7 +40,7 @@ def load(references: Sequence[str] = CLAIMS) -> tuple[Claim, ...]:
 
 
 def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = ()) -> list[Judgement]:
-    """Return the verdict on every claim, from the runs with one variant of the settings: the main one, if None.
+    """Return the verdict on every claim that is asked of the study, from one variant's runs: the main one's, if None.
 
     `more` are claims that are not the package's; they are numbered after its own. Everything that is asked of the same
     runs is corrected together.
@@ -50,11 +51,11 @@ def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = 
 @lru_cache(maxsize=64)  # page, README and tables ask for the same verdicts
 def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[Judgement]:
     part = study.main if variant is None else study.of_variant(variant)
-    claims = (*load(), *more)
-    found = [_findings(claim, study if claim.over_settings else part) for claim in claims]
+    claims = {number: claim for number, claim in enumerate((*load(), *more), start=1) if claim.asked_of(study)}
+    found = [_findings(claim, study if claim.over_settings else part) for claim in claims.values()]
     open_or_not = iter(corrected(list(itertools.chain(*found))))
     judgements = []
-    for number, (claim, findings) in enumerate(zip(claims, found, strict=True), start=1):
+    for (number, claim), findings in zip(claims.items(), found, strict=True):
         parts = list(itertools.islice(open_or_not, len(findings)))
         verdict = together([finding.verdict for finding in parts], claim.rule)
         judgements.append(Judgement(number, claim, verdict, parts))

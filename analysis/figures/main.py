@@ -8,12 +8,29 @@ from matplotlib.axes import Axes
 from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
-from analysis.figures import cliff, collapse_map, dose, factors, fixed_workers, settings, style
+from analysis.figures import (
+    cliff,
+    collapse_map,
+    domination,
+    dose,
+    factors,
+    fixed_workers,
+    settings,
+    style,
+    topologies,
+)
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
-_ANSWERS = (collapse_map.FIGURE, dose.FIGURE, factors.FIGURE)  # each made for one kind of question
+_ANSWERS = (  # each made for one kind of question
+    collapse_map.FIGURE,
+    dose.FIGURE,
+    factors.FIGURE,
+    topologies.FIGURE,
+    topologies.SPEED,
+    domination.FIGURE,
+)
 
 
 def main_figure(study: Study) -> StudyFigure:
