@@ -49,6 +49,7 @@ def collect(config, directory=None, on_episode=None):
             on_episode(run, record)
 
     run = Run(config, directory, remember)
+    run.runtime.write_up_after = 1  # along the way, not when so short a run is over
     return run.finish(), records
 
 

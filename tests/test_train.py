@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from a3c_core import train as train_module
@@ -86,7 +87,8 @@ def test_worker_0_meets_the_same_pipes_among_4_and_among_40():
         config = RunConfig(workers=str(workers), episodes=10 * workers, learner=frozen)
         train(config, on_episode=writer.append)
         writer.finish()
-        table = writer.columns("worker", "worker_episode", "score", "steps", "entropy").to_pandas()
+        names = "worker", "worker_episode", "score", "steps", "entropy"
+        table = pd.DataFrame({name: writer.column(name) for name in names})
         own = table[(table["worker"] == 0) & (table["worker_episode"] < 5)].sort_values("worker_episode")
         episodes[workers] = own[["worker_episode", "score", "steps", "entropy"]].to_numpy().tolist()
     assert len(episodes[4]) == 5
