@@ -26,7 +26,7 @@ LONGEST_FIRST = (
 
 
 def pytest_configure():
-    """Hear Ctrl-C, also where a script started the tests in its background: whatever they start would inherit its deafness."""
+    """Hear Ctrl-C, also where a script started the tests in its background: what they start would inherit deafness."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from a3c_core.results.files import write_whole
 from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.results.record_files import concatenate, from_rows, write_part, write_stream
+from a3c_core.results.record_files import concatenate, from_rows, numbers_in, numpy_type, write_part, write_stream
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -184,10 +184,10 @@ class RecordWriter:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all records that were finished [count]; of a long run nothing else is held meanwhile."""
-        values = np.empty(self.count, self.schema.field(name).type.to_pandas_dtype())
+        values = np.empty(self.count, numpy_type(self.schema.field(name).type))
         end = 0
         for part in self._column_parts(name):
-            values[end : end + len(part)] = part.to_numpy()
+            values[end : end + len(part)] = numbers_in(part)
             end += len(part)
         return values
 
@@ -267,7 +267,7 @@ def _in_order(paths: list[Path], table: RecordTable) -> Iterator[tuple[Path, pa.
     for path in paths:
         try:
             for part in _groups(path, table):
-                if not np.array_equal(part[table.number].to_numpy(), np.arange(count, count + len(part))):
+                if not np.array_equal(numbers_in(part[table.number]), np.arange(count, count + len(part))):
                     return
                 count += len(part)
                 yield path, part
@@ -292,7 +292,8 @@ def _groups(path: Path, table: RecordTable) -> Iterator[pa.Table]:
     with pq.ParquetFile(path) as file:
         schema = _schema_in(file.schema_arrow, table)
         for group in range(file.num_row_groups):
-            yield file.read_row_group(group).select(schema.names).cast(schema)
+            part = file.read_row_group(group).select(schema.names)
+            yield part if part.schema.equals(schema) else part.cast(schema)
 
 
 def _schema_in(found: pa.Schema, table: RecordTable) -> pa.Schema:
