@@ -6,6 +6,7 @@ import signal
 import time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from a3c_core.real import worker_main
 from a3c_core.real.pool import LocalPool, Loss
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import Layout, SharedBlock
+from a3c_core.results.records import read_records
 from a3c_core.train import Run
 from tests.test_processes import TRANSPORTS, assert_each_once, collect, config_of
 
@@ -165,7 +167,8 @@ def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(queue
         run.runtime._collect()
     run.checkpoint()
     run.runtime.stop()
-    summary, records = collect(config, tmp_path)
+    summary, _ = collect(config, tmp_path)
+    records = [SimpleNamespace(**row) for row in read_records(tmp_path).to_pylist()]  # those of before included
     assert_each_once(summary, records, 200)
 
 
