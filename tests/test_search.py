@@ -1,13 +1,22 @@
-"""What people bring along: the example of a search with Optuna, and curves for TensorBoard."""
+"""Searches: the rule that picks the best, and what people bring along: Optuna, and curves for TensorBoard."""
 
 import runpy
 
 import numpy as np
 import pytest
 
+from a3c_core.algorithms import ALGORITHMS
 from a3c_core.results.records import read_records
 from a3c_core.train.__main__ import main
+from analysis.data.load import load_study
+from analysis.search import main as say_best
+from analysis.search import own_settings, winners
+from experiments.grid.file import find_grid, read_grid
+from experiments.grid.validation import validated_cells
+from tests.analysis_studies import make, plan, run
 from tests.sweeps import ROOT
+
+SEARCHES = ("search_a3c", "search_values", "search_ppo", "search_vtrace")
 
 EXAMPLE = runpy.run_path(str(ROOT / "docs/optuna/search.py"))
 
@@ -54,3 +63,53 @@ def test_tensorboard_has_every_episode(tmp_path):
         if value.tag == "episode/score"
     ]
     assert found == list(enumerate(read_records(tmp_path / "run")["score"].to_pylist()))
+
+
+def test_the_best_has_the_highest_mean_over_seeds(tmp_path, capsys):
+    rates = [1e-6, 1e-3, 1e-2]
+    folder = make(tmp_path / "search", {"learner.learning_rate": rates, "seed": [0, 1]}, episodes=400, workers="2")
+    runs = load_study(folder).runs
+    means = {rate: runs.loc[runs["learner.learning_rate"] == rate, "mean_score"].mean() for rate in rates}
+    (best,) = winners(folder)
+    assert best.score == max(means.values())
+    assert means[best.settings["learner.learning_rate"]] == best.score
+    assert best.tried == 3
+    assert say_best([str(folder)]) == 0
+    assert f"a3c: {{algorithm: a3c, learner.learning_rate: {best.settings['learner.learning_rate']}" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_search_that_is_not_complete_has_no_best(tmp_path, capsys):
+    first, *_ = plan(tmp_path / "search", {"learner.learning_rate": [1e-4, 1e-3], "seed": [0]}, episodes=20)
+    run(tmp_path / "search", first)
+    assert say_best([str(tmp_path / "search")]) == 2
+    assert "1 of 2 runs are missing" in capsys.readouterr().err
+
+
+def cells_of(name):
+    return validated_cells(read_grid(find_grid(name)))
+
+
+def test_every_algorithm_had_as_many_settings_tried_as_every_other():
+    tried: dict[str, set[str]] = {}
+    shared = set()
+    for name in SEARCHES:
+        for cell in cells_of(name):
+            tried.setdefault(cell.config.algorithm, set()).add(str(cell.config.learner))
+            shared.add((cell.config.workers, cell.config.env_steps, cell.config.profile, str(cell.config.exchange)))
+    assert {algorithm: len(settings) for algorithm, settings in tried.items()} == dict.fromkeys(
+        set(ALGORITHMS.names()) - {"dqn"}, 16
+    )
+    assert len(shared) == 1
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_studies_have_the_settings_that_won(name):
+    """Of the searches that were run: their results are in git."""
+    folder = ROOT / "results" / name
+    best = {winner.algorithm: winner.settings for winner in winners(folder)} if (folder / "runs.parquet").exists() else {}
+    for study in ("algorithms", "table2"):
+        for cell in cells_of(study):
+            if cell.settings["case"] in best:
+                assert own_settings(cell.config.model_dump(mode="json")) == best[cell.settings["case"]]

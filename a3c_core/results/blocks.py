@@ -48,9 +48,8 @@ class RecordBlock:
         return map(EpisodeRecord._make, zip(repeat(self._run), *columns, statuses))
 
 
-def update_table(rows: Records) -> pa.Table:
-    """Return UPDATE [n] as columns."""
-    schema = UPDATE_TABLE.schema
+def update_table(rows: Records, schema: pa.Schema = UPDATE_TABLE.schema) -> pa.Table:
+    """Return UPDATE [n], perhaps with statistics, as the columns of a schema."""
     return pa.Table.from_arrays([_column(rows[field.name], field.type) for field in schema], schema=schema)
 
 

@@ -17,6 +17,7 @@ class Claim(NamedTuple):
     rule: Rule = "all"  # by which its parts make the whole
     of_speed: bool = False  # runs with more processes than cores say nothing of it
     quote: str = ""  # the source's own words
+    applies: Callable[[Study], bool] = lambda study: True  # or else the study has nothing to do with it
 
 
 class Judgement(NamedTuple):

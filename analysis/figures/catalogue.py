@@ -13,6 +13,8 @@ FIGURES = (
     "analysis.figures.collapse_map:FIGURE",
     "analysis.figures.factors:FIGURE",
     "analysis.figures.dose:FIGURE",
+    "analysis.figures.algorithms:figures",
+    "analysis.figures.table2:FIGURE",
     "analysis.figures.overlay:FIGURE",
     "analysis.figures.fixed_workers:FIGURE",
     "analysis.figures.dynamic_workers:figures",

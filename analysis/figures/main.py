@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
-from analysis.figures import cliff, collapse_map, dose, factors, fixed_workers, settings, style
+from analysis.figures import algorithms, cliff, collapse_map, dose, factors, fixed_workers, settings, style, table2
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
-_ANSWERS = (collapse_map.FIGURE, dose.FIGURE, factors.FIGURE)  # each made for one kind of question
+_ANSWERS = (collapse_map.FIGURE, dose.FIGURE, factors.FIGURE, table2.FIGURE)  # each made for one kind of question
 
 
 def main_figure(study: Study) -> StudyFigure:
@@ -21,6 +21,8 @@ def main_figure(study: Study) -> StudyFigure:
     for answer in _ANSWERS:
         for figure in answer.of(study):
             return figure._replace(name="main")
+    for figure in algorithms.figures(study):
+        return figure._replace(name="main")
     if study.done["variant"].nunique() > 1 and cliff.applies(study):
         return cliff.FIGURE._replace(name="main")
     if study.compares_settings:
@@ -32,7 +34,7 @@ def main_figure(study: Study) -> StudyFigure:
 def plot_learning(study: Study, ax: Axes) -> Axes:
     """Draw the mean score of every schedule over the episodes."""
     plot_score(study, ax, study.schedules())
-    ax.set_title(f"Mean score over {study.planned_episodes:,} episodes")
+    ax.set_title(f"Mean score over {study.length}")
     return ax
 
 

@@ -10,9 +10,11 @@ import pandas as pd
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
+from analysis.data.algorithms import comparison, compares_algorithms
 from analysis.data.capacity import limit_of
 from analysis.data.factors import effects
 from analysis.data.inference import chance, holm, share_difference
+from analysis.data.speedups import compares_speedups, speedups
 from analysis.data.study import Schedule, Study
 from analysis.figures import factors
 
@@ -40,6 +42,8 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
         "comparisons": comparisons(study),
         "capacity": capacity(study),
         **({"factors": effects(study)} if factors.applies(study) else {}),
+        **({"algorithms": comparison(study)} if compares_algorithms(study) else {}),
+        **({"table2": speedups(study)} if compares_speedups(study) else {}),
         "claims": claims(study, more_claims),
         "runs": runs(study),
     }

@@ -40,6 +40,7 @@ class Progress(NamedTuple):
     staleness: float
     workers: int
     clock_s: float
+    env_steps: int = 0  # since this process began
 
 
 class Reporter:
@@ -49,11 +50,13 @@ class Reporter:
         self._tell, self._wall_times = tell, wall_times
         self._last_s = float("-inf")
         self._recent: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+        self._env_steps = 0
 
     def __call__(self, record: EpisodeRecord) -> None:
         if self._wall_times is not None:
             self._wall_times.note(record.episode)
         self._recent.append((record.score, record.staleness))
+        self._env_steps += record.steps
         now_s = time.monotonic()
         if now_s - self._last_s >= REPORT_S:
             self._last_s = now_s
@@ -62,7 +65,9 @@ class Reporter:
     def progress(self, record: EpisodeRecord) -> Progress:
         """Return how far the run is with this record."""
         score, staleness = (sum(values) / len(self._recent) for values in zip(*self._recent, strict=True))
-        return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s)
+        return Progress(
+            record.episode + 1, score, staleness, record.workers_alive, record.applied_s, self._env_steps
+        )
 
 
 def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] = ()) -> int:
