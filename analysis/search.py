@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {on_a_screen(str(error))}", file=sys.stderr)
         return 2
     for winner in found:
-        print(f"  # {winner.algorithm}: {winner.score:.3g} on average over the run, the best of {winner.tried} settings")
+        print(f"  # {winner.algorithm}: {winner.score:.3g} on average over a run, the best of {winner.tried} settings")
         print(winner.line)
     return 0
 

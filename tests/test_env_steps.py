@@ -6,7 +6,7 @@ import pytest
 from a3c_core.config import RunConfig
 from a3c_core.results.records import read_records
 from a3c_core.results.whole import flaw
-from a3c_core.train import train
+from a3c_core.train import Run, train
 from analysis.data.compact import curve_of
 from analysis.data.curves import over
 from analysis.data.load import load_study
@@ -27,14 +27,15 @@ def test_no_episode_begins_after_them(algorithm, tmp_path):
     assert flaw(tmp_path, 100_000) is not None
 
 
-def test_a_rate_falls_with_them(tmp_path):
-    """To 0 at the last of them, however few episodes that is."""
-    learner = {"anneal": True, "learning_rate": 1.0, "optimizer": "sgd", "clip_norm": 1e-9}
-    rates = []
-    for engine in ("compiled", "tensorflow"):
-        config = RunConfig(workers="1", env_steps=500, engine=engine, learner=learner)
-        rates.append(train(config, tmp_path / engine).episodes)
-    assert rates[0] == rates[1] < 50
+def test_the_runs_progress_goes_by_them():
+    run = Run(RunConfig(workers="2", env_steps=500, topology="synchronous"), None)
+    run.runtime.start()
+    shares = [run.runtime.topology.progress(0).share]
+    while run.advance(1):
+        shares.append(run.runtime.topology.progress(0).share)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert shares == sorted(shares)
+    assert run.runtime.log.episodes < 50
 
 
 @pytest.mark.parametrize("runtime", ["processes", "threads", "ray"])

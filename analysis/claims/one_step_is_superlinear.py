@@ -26,8 +26,8 @@ def _of(study: Study, name: str) -> Finding:
     paper = speedups.PAPER[name].get(most.end)
     known = f"; in the paper {number(paper)}" if paper else ""
     text = (
-        f"{most.title} reach {study.score.amount(mark)} an episode {with_interval(ratio)} times as soon as one with {name}"
-        f", on {with_interval(_inverse(steps))} times the env steps{known}."
+        f"With {name}, {most.title} reach {study.score.amount(mark)} an episode {with_interval(ratio)} times as soon as"
+        f" one, on {with_interval(_inverse(steps))} times the env steps{known}."
     )
     return judged(text, ratio, float(most.end))
 

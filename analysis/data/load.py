@@ -26,7 +26,7 @@ from analysis.data.score import StudyScore, score_of
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
-_SAID_ELSEWHERE = ("episodes", "env_steps", "update_s")  # settings whose names stand for what a run came to: see `planned`
+_SAID_ELSEWHERE = ("episodes", "env_steps", "update_s")  # settings whose names stand for what a run came to
 
 
 class Plan(NamedTuple):

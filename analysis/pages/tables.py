@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
-from analysis.data.algorithms import comparison, compares_algorithms
+from analysis.data.algorithms import compares_algorithms, comparison
 from analysis.data.capacity import limit_of
 from analysis.data.factors import effects
 from analysis.data.inference import chance, holm, share_difference

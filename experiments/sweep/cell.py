@@ -65,9 +65,7 @@ class Reporter:
     def progress(self, record: EpisodeRecord) -> Progress:
         """Return how far the run is with this record."""
         score, staleness = (sum(values) / len(self._recent) for values in zip(*self._recent, strict=True))
-        return Progress(
-            record.episode + 1, score, staleness, record.workers_alive, record.applied_s, self._env_steps
-        )
+        return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s, self._env_steps)
 
 
 def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] = ()) -> int:
