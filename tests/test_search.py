@@ -113,3 +113,11 @@ def test_studies_have_the_settings_that_won(study):
     for cell in cells_of(study):
         if cell.settings["case"] in best:
             assert own_settings(cell.config.model_dump(mode="json")) == best[cell.settings["case"]]
+
+
+def test_cases_of_one_change_differ_in_that_alone():
+    cases = {cell.settings["case"]: own_settings(cell.config.model_dump(mode="json")) for cell in cells_of("table2")}
+    for case, changed in (("q-alike", "learner.final_epsilons"), ("q-fresh", "learner.target_every")):
+        both = {**cases["q"], **cases[case]}
+        differ = {name for name in both if cases["q"].get(name) != cases[case].get(name)}
+        assert differ == {changed}

@@ -1,4 +1,4 @@
-"""How compiled virtual time plays: by the kernels of the algorithm, chosen by the type of its settings when compiled."""
+"""How compiled virtual time plays: by the kernels of the algorithm, chosen by the type of its settings."""
 
 import numpy as np
 from numba.extending import overload
