@@ -20,6 +20,7 @@ from a3c_core.topologies.exchange import ExchangeConfig
 LearnerConfig = A3CSettings  # what `learner:` is unless another algorithm is named
 
 MOST_REAL_WORKERS = 4_096  # processes, threads or actors
+MOST_ENV_STEPS = 10**12
 Gpu = Annotated[int, Field(ge=0, le=1_023)]  # its number
 
 
@@ -58,6 +59,12 @@ class RunConfig(Section):
 
     workers: str = Field("10", description="10, 10->20 or auto")
     episodes: int = Field(100_000, ge=1, le=MOST_EPISODES, description="episodes to play, over all workers")
+    env_steps: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_ENV_STEPS,
+        description="virtual time: env steps after which no further episode begins; null: the episodes alone decide",
+    )
     seed: int = Field(0, ge=0, le=2**63 - 1)
     runtime: Literal["simulate", "processes", "threads", "ray"] = Field(
         "simulate", description="virtual time, or real workers: processes or threads here, or Ray's on any machine"
@@ -134,6 +141,12 @@ class RunConfig(Section):
                 f"{self.workers!r}: at most {MOST_REAL_WORKERS:,} workers are possible with runtime: {self.runtime},"
                 f" and {MOST_WORKERS:,} in virtual time"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _ends_on_its_clock(self) -> "RunConfig":
+        if self.env_steps is not None and not self.is_virtual:
+            raise ValueError(f"env_steps ends runs in virtual time: with runtime {self.runtime} the episodes do")
         return self
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ _DRAW_KEY = (0, 0, 1)  # beside a worker's number: longer than the keys of episo
 class Progress(NamedTuple):
     """What an algorithm may know of the run as it acts or learns."""
 
-    share: float = 0.0  # of the run's episodes that have been dealt with: what an annealed rate goes by
+    share: float = 0.0  # of the run's episodes, or of its env steps if they end it: what an annealed rate goes by
     env_steps: int = 0  # that all workers have played
     draw: float = 0.0  # in [0, 1): that of the worker in question, see `worker_draw`
 

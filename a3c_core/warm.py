@@ -24,6 +24,7 @@ RUNS: dict[str, dict[str, Any]] = {  # tiny ones, that between them need all com
     "agents without a model": {"topology": "ga3c"},
     "value methods": {"algorithm": "q"},
     "trajectories": {"algorithm": "ppo"},
+    "weighted trajectories": {"algorithm": "vtrace"},
     "replay memories": {"algorithm": "dqn", "topology": "gorila", "learner": {"learn_from": 100}},
     "real processes": {"runtime": "processes"},
     "processes without a master": {"runtime": "processes", "topology": "hogwild"},

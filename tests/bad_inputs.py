@@ -77,6 +77,7 @@ COMMAND_LINES = {
     "| --experiment x --tracking-uri carrier://x | --experiment x --tracking-uri http://[::1"
     "| --experiment x --tracking-uri sqlite:///none.db | --experiment x --tracking-uri sqlite:///LONG",
     "analysis.timeline": "nowhere | LONG | . | '' | a b | . --at 0 | . --at soon | . --seconds -1 | . --out .",
+    "analysis.search": "nowhere | LONG | . | '' | a b | --fast",
     "analysis.notebooks": "--study nowhere | --study LONG | --study | x",
 }
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from a3c_core.algorithms.base import LearnerSettings
 from a3c_core.config import RunConfig
 
 _WORKERS = ("1", "3", "12", "25", "auto", "2->9")
@@ -68,6 +69,30 @@ def random_config(rng: np.random.Generator, profile: str) -> RunConfig:
     }
     settings["learner"] |= {"epsilon": one_of(None, None, 0.01), "decay": one_of(0.99, 0.9)}
     return RunConfig.model_validate(settings)
+
+
+def random_value_config(rng: np.random.Generator, profile: str) -> RunConfig:
+    """Return a small run's settings with a value method, or A3C in pieces without a master."""
+
+    def one_of(*values: Any) -> Any:
+        return values[int(rng.integers(len(values)))]
+
+    known = random_config(rng, profile).model_dump(mode="json")
+    optimizer = {name: known["learner"][name] for name in LearnerSettings.model_fields}
+    values = {
+        **optimizer,
+        "t_max": one_of(1, 5, 20),
+        "target_every": one_of(1, 300, 5_000),
+        "epsilon_steps": one_of(0, 3_000, 100_000),
+        "final_epsilons": one_of((0.1, 0.01, 0.5), (0.0, 0.0, 0.02)),
+    }
+    ends = {"env_steps": one_of(None, 1, 4_000), "episodes": int(rng.integers(1, 200))}
+    shared = {"topology": "hogwild", "exchange": {}, "jitter": "none"} if rng.random() < 0.4 else {}
+    if shared and rng.random() < 0.3:
+        return RunConfig.model_validate({**known, **shared, **ends})
+    return RunConfig.model_validate(
+        {**known, **shared, **ends, "algorithm": one_of("q", "sarsa", "n_step_q"), "learner": values}
+    )
 
 
 def _random_hold(exchange: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:

@@ -1,18 +1,22 @@
 """The cliff, late gradients, the published run and factors: each applies where its runs are, and says what is true."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.data import compact, factors, metrics
+from analysis.claims.catalogue import judge_all
+from analysis.data import compact, factors, metrics, speedups
+from analysis.data.algorithms import comparison
 from analysis.data.load import collect, load_study, read_plan
 from analysis.data.published import averages_of, published, spikes
-from analysis.figures import cliff, dose, drawing, overlay, style, twins
+from analysis.figures import algorithms, cliff, dose, drawing, overlay, style, table2, twins
 from analysis.figures import factors as factors_figure
 from analysis.figures.catalogue import catalogue
+from analysis.figures.main import main_figure
 from analysis.pages.page import facts
 from tests.analysis_studies import joined, made_up, make
 
@@ -139,3 +143,67 @@ def test_real_processes_are_laid_beside_their_twins_in_virtual_time(tmp_path):
     assert "virtual time and real time (threads)" in facts(study)
     assert not twins.FIGURE.of(study.of_variant("runtime simulate"))
     assert not twins.FIGURE.of(made_up({"4": {}, "10": {}}))
+
+
+def of_case(case, algorithm, times):
+    """Return made-up runs of a case: `times` are the seconds to every score, by number of workers."""
+    marks = made_up({"1": {}}).score.marks
+    counts = {}
+    for workers, seconds in times.items():
+        to_marks = {f"time_to_{mark:g}_s": seconds for mark in marks}
+        to_marks |= {f"env_steps_to_{mark:g}": seconds * int(workers) * 100 for mark in marks}
+        counts[workers] = {**to_marks, "topology": "hogwild"}
+    study = made_up(counts, case=case)
+    return replace(study, runs=study.runs.assign(algorithm=algorithm))
+
+
+def test_speedups_stand_beside_the_papers():
+    linear = of_case("a3c", "a3c", {"1": 160.0, "4": 40.0, "16": 10.0})
+    beyond = of_case("q", "q", {"1": 320.0, "4": 60.0, "16": 10.0})
+    hopeless = of_case("sarsa", "sarsa", dict.fromkeys(("1", "4", "16"), np.inf))
+    study = joined(linear, beyond, hopeless)
+    assert main_figure(study).panels == table2.FIGURE.panels
+    table = speedups.speedups(study).set_index(["setting", "workers"])
+    assert table.loc[("a3c", 16), "time"] == pytest.approx(16, rel=0.02)
+    assert table.loc[("a3c", 16), "env_steps"] == pytest.approx(1, rel=0.02)
+    assert table.loc[("q", 16), "time"] == pytest.approx(32, rel=0.02)
+    assert table.loc[("q", 16), "paper"] == 24.1
+    assert np.isnan(table.loc[("sarsa", 16), "time"])
+    says = table2.FIGURE.says(study)
+    assert re.search(r"q 3[12]\.\d times as soon and with 0\.[45]\d times the env steps, in the paper 24\.1", says)
+    assert "sarsa in too few runs to tell, in the paper 22.1" in says
+    assert len(drawn(table2.FIGURE, study).axes) == 2
+    verdicts = {judgement.number: judgement for judgement in judge_all(study)}
+    findings = verdicts[14].findings
+    assert [finding.verdict for finding in findings] == ["supported", "not tested here"]
+    assert 14 not in {judgement.number for judgement in judge_all(made_up({"10": {}}))}
+
+
+@pytest.fixture(scope="module")
+def few_algorithms(tmp_path_factory):
+    axes = {"algorithm": ["a3c", "q", "ppo"], "workers": ["1", "2", "4"], "seed": [0, 1]}
+    folder = tmp_path_factory.mktemp("algorithms") / "few"
+    return load_study(make(folder, axes, env_steps=2_000, profile="report-batches"))
+
+
+def test_algorithms_are_compared_by_workers_and_by_what_they_need(few_algorithms):
+    bearing, axes = algorithms.figures(few_algorithms)
+    assert main_figure(few_algorithms).panels == bearing.panels
+    assert [figure.name for figure in catalogue(few_algorithms)].count("algorithm_axes") == 1
+    assert len(drawn(bearing, few_algorithms).axes) == 1
+    assert len(drawn(axes, few_algorithms).axes) == 4
+    table = comparison(few_algorithms)
+    assert len(table) == 9
+    limits = table.groupby("algorithm")["limit"].first()
+    assert limits["q"] < limits["a3c"]  # five steps keep a master as busy as an episode does
+    assert bearing.says(few_algorithms).startswith("With the report's exchange a3c learns with none")
+    assert "the fewest are needed by" in axes.says(few_algorithms)
+
+
+def test_ppo_is_compared_per_step_and_per_second(few_algorithms):
+    findings = next(j for j in judge_all(few_algorithms) if j.number == 11).findings
+    said = [finding.text for finding in findings]
+    assert len(said) == 2
+    assert said[0].startswith("After the same env steps PPO is ")
+    assert said[1].startswith("After the same time PPO is ")
+    assert all(finding.estimate.runs == 2 for finding in findings)  # a seed is one block

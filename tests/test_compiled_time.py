@@ -15,7 +15,7 @@ from a3c_core.virtual.compiled.state import with_room_for_twice
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 from tests.published_code import PUBLISHED
-from tests.random_settings import random_config, random_profile
+from tests.random_settings import random_config, random_profile, random_value_config
 
 REPORT = {"channel": "mailbox", "pull": "at_once", "queue": "unbounded"}
 AUTO = {"auto_min": 2, "auto_max": 30, "spacing": 10, "window": 5}
@@ -62,16 +62,22 @@ def outcome(directory):
     return records, summary, learner["parameters"].tobytes(), learner["slots"].tobytes(), updates
 
 
-def settings(seed, folder):
+def settings(seed, folder, random=random_config):
     """Return random settings with random costs."""
     profile = folder / "profile.yaml"
     profile.write_text(yaml.safe_dump(random_profile(np.random.default_rng([seed, 1]))))
-    return random_config(np.random.default_rng([seed, 0]), str(profile))
+    return random(np.random.default_rng([seed, 0]), str(profile))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_settings_give_the_same_bytes(seed, tmp_path, twin):
     config = settings(seed, tmp_path)
+    assert compiled(config, tmp_path / "compiled") == twin(config, tmp_path / "twin")
+
+
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_value_methods_and_shared_parameters_give_the_same_bytes(seed, tmp_path, twin):
+    config = settings(seed, tmp_path, random_value_config)
     assert compiled(config, tmp_path / "compiled") == twin(config, tmp_path / "twin")
 
 
@@ -81,9 +87,10 @@ def test_chosen_settings_give_the_same_bytes(name, tmp_path, twin):
     assert compiled(config, tmp_path / "compiled") == twin(config, tmp_path / "twin")
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", [*range(100, 110), *range(400, 406)])
 def test_interrupted_anywhere_it_ends_in_the_same_bytes(seed, tmp_path, twin):
-    config, rng = settings(seed, tmp_path), np.random.default_rng(seed)
+    random = random_config if seed < 400 else random_value_config
+    config, rng = settings(seed, tmp_path, random), np.random.default_rng(seed)
     for events in rng.integers(0, 300, size=3).tolist():
         run = Run(config, tmp_path / "cut")
         run.runtime.start(lambda: False)
@@ -146,7 +153,9 @@ def test_every_record_is_told_of_in_order(tmp_path, twin):
     [
         ({"engine": "tensorflow"}, "engine tensorflow"),
         ({"engine": "report"}, "engine report"),
-        ({"topology": "hogwild"}, "topology hogwild"),
+        ({"topology": "synchronous"}, "topology synchronous"),
+        ({"topology": "hogwild", "jitter": "lognormal"}, "jitter"),
+        ({"algorithm": "ppo"}, "algorithm ppo"),
         ({"agents_per_worker": 2}, "agents"),
         ({"seed": 1 << 32}, "32 bits"),
     ],
@@ -156,7 +165,7 @@ def test_what_is_not_compiled_says_why(change, reason):
     assert reason in why_not_compiled_time(RunConfig.model_validate(change))
 
 
-@pytest.mark.parametrize("change", [{"topology": "hogwild"}, {"agents_per_worker": 2}, {"seed": 1 << 40}])
+@pytest.mark.parametrize("change", [{"topology": "synchronous"}, {"agents_per_worker": 2}, {"seed": 1 << 40}])
 def test_what_is_not_compiled_runs_in_the_twin(change):
     config = RunConfig.model_validate({"workers": "3", "episodes": 30, **change})
     assert isinstance(Run(config, None).runtime, Simulation)

@@ -94,13 +94,21 @@ def test_a_killed_actor_is_replaced_and_its_episodes_are_played(cluster):
     assert summary.crashes == 2
 
 
-def test_a_target_network_reaches_the_actors(cluster):
-    learner = {"target_every": 1_000, "epsilon_steps": 5_000}
+VALUES = {"target_every": 1_000, "epsilon_steps": 5_000}
+BATCHES = {"batch_steps": 300, "horizon": 32}
+OF_ALGORITHMS = {**dict.fromkeys(("q", "sarsa", "n_step_q"), VALUES), "ppo": BATCHES, "vtrace": BATCHES}
+
+
+@pytest.mark.parametrize("algorithm", OF_ALGORITHMS)
+def test_every_algorithm_has_actors(cluster, algorithm):
+    """Target networks reach them, and their trajectories become batches."""
+    learner = OF_ALGORITHMS[algorithm]
     config = RunConfig.model_validate(
-        {"workers": "3", "episodes": 200, "runtime": "ray", "algorithm": "sarsa", "learner": learner}
+        {"workers": "3", "episodes": 120, "runtime": "ray", "algorithm": algorithm, "learner": learner}
     )
     summary, records = collect(config)
-    assert_each_once(summary, records, 200)
+    assert_each_once(summary, records, 120)
+    assert summary.updates > 10
 
 
 def test_too_many_lost_actors_end_the_run(cluster):

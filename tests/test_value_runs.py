@@ -14,7 +14,6 @@ from a3c_core.real.ray_pool import RayWorker
 from a3c_core.results import checkpoints
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.train import Run, train
-from a3c_core.virtual.compiled.support import why_not_compiled_time
 
 ALGORITHMS = ("q", "sarsa", "n_step_q")
 LEARNER = {"target_every": 1_000, "epsilon_steps": 5_000, "learning_rate": 1e-3}
@@ -173,11 +172,6 @@ def test_a_checkpoint_without_its_target_is_refused(tmp_path, monkeypatch):
     run.checkpoint()
     with pytest.raises(checkpoints.CheckpointError, match="target_set_at"):
         Run(config, tmp_path)
-
-
-def test_compiled_time_leaves_it_to_the_readable_one():
-    assert "algorithm q is not compiled" in why_not_compiled_time(config_of("q"))
-    assert why_not_compiled_time(RunConfig()) is None
 
 
 def test_keras_opens_the_one_headed_network_and_play_shows_it(tmp_path, capsys):

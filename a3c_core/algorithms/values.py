@@ -8,6 +8,7 @@ from pydantic import Field
 
 from a3c_core.algorithms.base import HandsOver, LearnerSettings, TargetSettings, Trajectory
 from a3c_core.algorithms.returns import discounted_returns
+from a3c_core.machine.jit import compilable
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
@@ -16,6 +17,21 @@ from a3c_core.streams import uniform
 Epsilon = Annotated[float, Field(ge=0, le=1)]
 
 _BOUNDS = (0.4, 0.7)  # of a worker's draw: its final ε is the first, second or third with probability 0.4, 0.3, 0.3
+
+
+@compilable
+def which_epsilon(draw):
+    """Return which of the three final ε a worker has, given its own number in [0, 1)."""
+    return int(draw >= _BOUNDS[0]) + int(draw >= _BOUNDS[1])
+
+
+@compilable
+def annealed(final, env_steps, epsilon_steps):
+    """Return ε after `env_steps` of the run: from 1 it falls to `final` over its first `epsilon_steps`."""
+    if epsilon_steps == 0:
+        return final
+    left = max(0.0, 1.0 - env_steps / epsilon_steps)
+    return final + (1.0 - final) * left
 
 
 class ValueSettings(TargetSettings):
@@ -51,9 +67,8 @@ class ValueAlgorithm:
 
     def epsilon(self, progress: Progress) -> float:
         """Return how often the worker in question acts at random."""
-        final = self.settings.final_epsilons[sum(progress.draw >= bound for bound in _BOUNDS)]
-        left = max(0.0, 1.0 - progress.env_steps / max(1, self.settings.epsilon_steps))
-        return final + (1.0 - final) * left if self.settings.epsilon_steps else final
+        final = self.settings.final_epsilons[which_epsilon(progress.draw)]
+        return annealed(final, progress.env_steps, self.settings.epsilon_steps)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         """Return what is recorded with each update of the worker in question."""

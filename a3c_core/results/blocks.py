@@ -38,6 +38,11 @@ class RecordBlock:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def env_steps(self) -> int:
+        """Of all their episodes."""
+        return int(self._rows["steps"].sum())
+
     def table(self, schema: pa.Schema = SCHEMA) -> pa.Table:
         """Return them as columns."""
         runs = from_words(np.zeros(len(self._rows), np.int32), [self._run])
@@ -53,9 +58,8 @@ class RecordBlock:
         return map(EpisodeRecord._make, zip(repeat(self._run), *columns, statuses))
 
 
-def update_table(rows: Records) -> pa.Table:
-    """Return UPDATE [n] as columns."""
-    schema = UPDATE_TABLE.schema
+def update_table(rows: Records, schema: pa.Schema = UPDATE_TABLE.schema) -> pa.Table:
+    """Return UPDATE [n], perhaps with statistics, as the columns of a schema."""
     return pa.Table.from_arrays([_column(rows[field.name], field.type) for field in schema], schema=schema)
 
 

@@ -13,13 +13,17 @@ from a3c_core.results.records import EPISODE_TABLE, UPDATE_TABLE, sound_rows
 _TABLES = {"records": EPISODE_TABLE, "updates": UPDATE_TABLE}  # by what checkpoints call them
 
 
-def flaw(directory: Path, planned: int) -> str | None:
-    """Return what keeps a run of `planned` episodes from being whole, or None. Only ends of files are read."""
+def flaw(directory: Path, planned: int, env_steps: int | None = None) -> str | None:
+    """Return what keeps a run of `planned` episodes from being whole, or None. Only ends of files are read.
+
+    `env_steps`: that may end it before.
+    """
     summary = read_summary(directory)
     if summary is None:
         return f"its {SUMMARY} is missing or not a run's summary"
     told = summary["episodes"]
-    if summary["outcome"] == "finished" and told < planned:
+    cut_short = env_steps is not None and summary.get("env_steps", 0) >= env_steps
+    if summary["outcome"] == "finished" and told < planned and not cut_short:
         return f"its {SUMMARY} tells of {told:,} of {planned:,} episodes"
     missing = _missing(directory / EPISODES, told, "episodes")
     updates = summary.get("update_rows")

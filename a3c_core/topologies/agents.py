@@ -19,7 +19,6 @@ import numpy as np
 from a3c_core.engines.agents import DIED, ENDED, CompiledAgents, Slots
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import Parcel
-from a3c_core.progress import Progress, worker_draw
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
 from a3c_core.topologies.training import Experience, Waiting, restore_experiences, save_experiences
@@ -78,11 +77,6 @@ class AgentTopology(Topology):
     def start(self) -> None:
         self.change_agents(self.config.span.start, starting_s=0.0)
 
-    def progress(self, worker: int) -> Progress:
-        """Return how far the run has come, for the learner of a worker's trajectory."""
-        share = self.log.episodes / self.config.episodes
-        return Progress(share, self.log.totals.env_steps, worker_draw(self.config.seed, worker))
-
     # Episodes
 
     def _joined(self, slot: int) -> None:
@@ -92,7 +86,7 @@ class AgentTopology(Topology):
     def _begin(self, slot: int, after_s: float = 0.0) -> None:
         """Let an agent begin an episode, or leave if there is none."""
         totals = self.log.totals
-        if self.here[slot] or totals.episodes_begun >= self.config.episodes:
+        if self.here[slot] or not self.may_begin:
             self.alive -= not self.here.pop(slot)
             self.up -= 1
             return

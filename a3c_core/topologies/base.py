@@ -12,6 +12,7 @@ from a3c_core.algorithms.base import HandsOver
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.base import Learner
+from a3c_core.progress import Progress, worker_draw
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import Span
 from a3c_core.section import Section
@@ -28,6 +29,9 @@ class RunSettings(Protocol):
 
     @property
     def episodes(self) -> int: ...
+
+    @property
+    def env_steps(self) -> int | None: ...
 
     @property
     def agents_per_worker(self) -> int: ...
@@ -116,6 +120,19 @@ class Topology(ABC):
     def waiting(self) -> int:
         """Parcels that wait for a station."""
         return 0
+
+    def progress(self, worker: int) -> Progress:
+        """Return how far the run has come, for a worker or for the learner of its parcel."""
+        env_steps, most = self.log.totals.env_steps, self.config.env_steps
+        share = self.log.episodes / self.config.episodes if most is None else min(1.0, env_steps / most)
+        return Progress(share, env_steps, worker_draw(self.config.seed, worker))
+
+    @property
+    def may_begin(self) -> int:
+        """Episodes that may still begin."""
+        totals, most = self.log.totals, self.config.env_steps
+        is_over = most is not None and totals.env_steps >= most
+        return 0 if is_over else self.config.episodes - totals.episodes_begun
 
     @abstractmethod
     def start(self) -> None:

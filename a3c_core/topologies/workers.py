@@ -18,7 +18,6 @@ import numpy as np
 
 from a3c_core.episode_log import NO_STATISTICS, Parcel
 from a3c_core.models.parameters import Vector
-from a3c_core.progress import Progress, worker_draw
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
@@ -80,11 +79,6 @@ class WorkerTopology(Topology):
     def left(self, worker: int) -> None:
         """A worker has gone."""
 
-    def progress(self, worker: int) -> Progress:
-        """Return how far the run has come, for a worker or for the learner of its parcel."""
-        share = self.log.episodes / self.config.episodes
-        return Progress(share, self.log.totals.env_steps, worker_draw(self.config.seed, worker))
-
     def settle(self, parcel: Parcel, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
         """Write down what became of a parcel, then let the schedule have its way."""
         alive, now_s, version = self.alive, self.timeline.now_s, self.learner.version
@@ -98,7 +92,7 @@ class WorkerTopology(Topology):
     def begin(self, worker: int) -> None:
         """Let a worker pull, play, and be done when that is due; or leave, if nothing is left to begin."""
         slot, totals = self.slots[worker], self.log.totals
-        may_begin = 0 if slot.retiring else self.config.episodes - totals.episodes_begun
+        may_begin = 0 if slot.retiring else self.may_begin
         if not may_begin and not slot.worker.in_episode:
             self._remove(slot)
             return

@@ -129,7 +129,8 @@ class RunProgress:
     """Heeds a run's records, and says how far it is."""
 
     def __init__(self, config: RunConfig):
-        self._episodes = config.episodes
+        self._episodes, self._env_steps = config.episodes, config.env_steps
+        self._played = 0  # env steps since it began, or was resumed
         self._scores: deque[float] = deque(maxlen=WINDOW)
         self._first = 0  # a resumed run does not begin at 0
         self._latest: EpisodeRecord | None = None
@@ -139,6 +140,7 @@ class RunProgress:
         if self._latest is None:
             self._first, self._began_s = record.episode, time.monotonic()
         self._latest = record
+        self._played += record.steps
         self._scores.append(record.score)
 
     def line(self) -> str:
@@ -146,11 +148,14 @@ class RunProgress:
         if self._latest is None:
             return "getting ready"
         done, scores = self._latest.episode + 1, tuple(self._scores)
-        speed = (done - self._first) / max(time.monotonic() - self._began_s, 1e-9)
+        elapsed_s = max(time.monotonic() - self._began_s, 1e-9)
+        speed = (done - self._first) / elapsed_s
+        of_all, left_s = f" of {self._episodes:,}", (self._episodes - done) / speed
+        if self._env_steps is not None:
+            of_all, left_s = "", min(left_s, max(0, self._env_steps - self._played) * elapsed_s / self._played)
         return (
-            f"{done:,} of {self._episodes:,} episodes, score {sum(scores) / len(scores):.1f} (mean of the last"
-            f" {len(scores)}), {self._latest.workers_alive} workers, {speed:,.0f} episodes/s,"
-            f" {duration((self._episodes - done) / speed)} to go"
+            f"{done:,}{of_all} episodes, score {sum(scores) / len(scores):.1f} (mean of the last"
+            f" {len(scores)}), {self._latest.workers_alive} workers, {speed:,.0f} episodes/s, {duration(left_s)} to go"
         )
 
 

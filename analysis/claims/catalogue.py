@@ -26,6 +26,7 @@ CLAIMS = (  # their numbers are their places, from 1 on
     "analysis.claims.ten_to_twenty:CLAIM",
     "analysis.claims.growth_is_stable:CLAIM",
     "analysis.claims.ga3c_is_faster:CLAIM",
+    "analysis.claims.one_step_is_superlinear:CLAIM",
 )
 _CROWDED = "Its runs had more processes than cores: their times say nothing of so many workers."
 
@@ -51,11 +52,11 @@ def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = 
 @lru_cache(maxsize=64)  # page, README and tables ask for the same verdicts
 def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[Judgement]:
     part = study.main if variant is None else study.of_variant(variant)
-    claims = {number: claim for number, claim in enumerate((*load(), *more), start=1) if claim.asked_of(study)}
-    found = [_findings(claim, study if claim.over_settings else part) for claim in claims.values()]
+    numbered = [(number, claim) for number, claim in enumerate((*load(), *more), start=1) if claim.applies(study)]
+    found = [_findings(claim, study if claim.over_settings else part) for _, claim in numbered]
     open_or_not = iter(corrected(list(itertools.chain(*found))))
     judgements = []
-    for (number, claim), findings in zip(claims.items(), found, strict=True):
+    for (number, claim), findings in zip(numbered, found, strict=True):
         parts = list(itertools.islice(open_or_not, len(findings)))
         verdict = together([finding.verdict for finding in parts], claim.rule)
         judgements.append(Judgement(number, claim, verdict, parts))

@@ -22,7 +22,7 @@ class Claim(NamedTuple):
     rule: Rule = "all"  # by which its parts make the whole
     of_speed: bool = False  # runs with more processes than cores say nothing of it
     quote: str = ""  # the source's own words
-    asked_of: Callable[[Study], bool] = of_every_study  # of a part that most studies do not have: only of those that do
+    applies: Callable[[Study], bool] = of_every_study  # of a part that most studies do not have: only of those that do
 
 
 class Judgement(NamedTuple):

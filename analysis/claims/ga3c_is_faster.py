@@ -70,5 +70,5 @@ CLAIM = Claim(
     rule="any",
     of_speed=True,
     quote="GA3C could possibly reduce training time by 1-2 order of magnitude.",
-    asked_of=lambda study: "topology" in study.done and bool((study.done["topology"] == "ga3c").any()),
+    applies=lambda study: "topology" in study.done and bool((study.done["topology"] == "ga3c").any()),
 )

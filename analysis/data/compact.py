@@ -130,9 +130,10 @@ def _if_of(kind: type, value: Any) -> Any:
     return value if isinstance(value, kind) else None
 
 
-def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
+def curve_of(directory: Path, cell: str, planned: int, env_steps: int | None = None) -> pd.DataFrame:
     """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound.
 
+    `planned` episodes and, where they end a run, `env_steps` say what its bins are parts of.
     Where episodes took several updates, staleness and queue are those of all of them (metrics.with_updates).
     """
     path = directory / EPISODES
@@ -148,7 +149,7 @@ def curve_of(directory: Path, cell: str, planned: int) -> pd.DataFrame:
         raise StudyError("its episodes.parquet does not hold episodes 0, 1, 2, … in order")
     if records.drop(columns=["gradient_norm", "entropy"]).isna().any().any():
         raise StudyError("its episodes.parquet has gaps in columns that are never empty")
-    curve = metrics.binned(records, planned)
+    curve = metrics.binned(records, planned, planned_env_steps=env_steps)
     updates = _updates_beyond(directory / UPDATES, len(records))
     if updates is not None:
         curve = metrics.with_updates(curve, updates)

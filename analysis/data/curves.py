@@ -40,7 +40,7 @@ def over(study: Study, schedule: Schedule, column: Column, axis: str) -> Band:
 
     A run that has ended keeps its last value: what it has learned does not go away.
     """
-    if axis == "episodes":
+    if axis == "episodes" and study.planned_env_steps is None:  # its bins are parts of the episodes
         return over_episodes(study, schedule, column)
     curves = list(study.each_curve(schedule))
     end = float(np.median([curve[axis].iloc[-1] for curve in curves]))

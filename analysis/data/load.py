@@ -26,7 +26,7 @@ from analysis.data.score import StudyScore, score_of
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
-_SAID_ELSEWHERE = ("episodes", "update_s")  # settings whose names stand for what a run came to: see `planned`
+_SAID_ELSEWHERE = ("episodes", "env_steps", "update_s")  # settings whose names stand for what a run came to
 
 
 class Plan(NamedTuple):
@@ -124,15 +124,15 @@ def _read_cell(
     if row["status"] not in DONE:
         return row, None
     old_row, curve = old
-    planned = cell["config"]["episodes"]
+    planned = cell["config"]["episodes"], cell["config"].get("env_steps")
     try:
         averages: Mapping[str, Any] = {name: (old_row or {}).get(name) for name in compact.AVERAGES}
         same = old_row is not None and old_row["episodes_sha256"] == row["episodes_sha256"]
         if not same or curve is None or any(values is None for values in averages.values()):
-            curve = compact.curve_of(directory, cell["id"], planned)
+            curve = compact.curve_of(directory, cell["id"], *planned)
             averages = compact.averages_of(directory)
         row |= averages
-        if problem := flaw(directory, planned):
+        if problem := flaw(directory, *planned):
             raise StudyError(problem)
     except StudyError as error:
         return {**row, "status": "unreadable", "reason": str(error)}, None
@@ -174,6 +174,7 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         "variant": variant_label(chosen),
         "seed": int(chosen["seed"]),
         "planned": int(config["episodes"]),
+        "planned_env_steps": config.get("env_steps") or np.nan,
         "runtime": config.get("runtime", "simulate"),
         "pull": config.get("exchange", {}).get("pull"),
         "algorithm": config.get("algorithm", "a3c"),

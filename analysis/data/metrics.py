@@ -1,7 +1,7 @@
 """What a run's records say, as pure functions: binned curves, scores, time to a score, load of the master, collapse.
 
 Curves are cut into equal parts of the *planned* episodes, so that bin 37 means the same in every run of a study, also
-in one that ended early. Everything else is computed from the curves.
+in one that ended early; or of the planned env steps, where these end a run. All else is computed from the curves.
 """
 
 import numpy as np
@@ -49,16 +49,22 @@ COLUMNS += [
 ]
 
 
-def binned(records: pd.DataFrame, planned_episodes: int, bins: int = BINS) -> pd.DataFrame:
+def binned(
+    records: pd.DataFrame, planned_episodes: int, bins: int = BINS, planned_env_steps: int | None = None
+) -> pd.DataFrame:
     """Return one row per bin of a run's `records` (COLUMNS, in the order in which the master dealt with them).
 
+    With `planned_env_steps` bins are parts of these; one in which no episode ended is left out.
     Means over the bin's episodes: score, return, steps, truncated (share), staleness (updates), queue
     (gradients found waiting), queue_wait_s, episode_s (start to arrival), entropy, gradient_norm, applied (share).
     Values at its end: episodes, env_steps, updates, clock_s, arrived_s (last arrival), busy_s (master), workers (most).
     """
     parts = min(bins, planned_episodes)
-    position = np.arange(len(records), dtype=np.int64)
-    number = np.minimum(position * parts // planned_episodes, parts - 1)  # a real run may play a few more
+    position, planned = np.arange(len(records), dtype=np.int64), planned_episodes
+    if planned_env_steps is not None:
+        parts, planned = bins, planned_env_steps
+        position = records["steps"].to_numpy(np.int64).cumsum() - 1
+    number = np.minimum(position * parts // planned, parts - 1)  # a real run may play a few more
     groups = records.groupby(number)
     curve = groups[list(_MEANS.values())].mean().rename(columns={old: new for new, old in _MEANS.items()})
     curve["episode_s"] = (records["finished_s"] - records["started_s"]).groupby(number).mean()
@@ -194,6 +200,7 @@ def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
         "service_s_start": service_s,
         **{f"time_to_{mark:g}_s": time_to(curve, mark) for mark in score.marks},
         **{f"episodes_to_{mark:g}": time_to(curve, mark, "episodes") for mark in score.marks},
+        **{f"env_steps_to_{mark:g}": time_to(curve, mark, "env_steps") for mark in score.marks},
     }
 
 

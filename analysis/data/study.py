@@ -147,6 +147,19 @@ class Study:
         """The episodes planned per run: the most, if they differ."""
         return int(self.runs["planned"].max())
 
+    @cached_property
+    def planned_env_steps(self) -> int | None:
+        """The env steps that end every run, if they do."""
+        planned = self.runs["planned_env_steps"] if "planned_env_steps" in self.runs else pd.Series(dtype=float)
+        return None if planned.isna().any() or not len(planned) else int(planned.max())
+
+    @property
+    def length(self) -> str:
+        """How long every run is, in words."""
+        if self.planned_env_steps is not None:
+            return f"{self.planned_env_steps:,} env steps"
+        return f"{self.planned_episodes:,} episodes"
+
     def episodes(self, cell: str) -> pd.DataFrame:
         """Return the full records of one cell, a row for each episode; git does not keep them, so they may be gone."""
         if cell not in set(self.runs["cell"]):

@@ -16,6 +16,8 @@ FIGURES = (
     "analysis.figures.topologies:FIGURE",
     "analysis.figures.topologies:SPEED",
     "analysis.figures.domination:FIGURE",
+    "analysis.figures.algorithms:figures",
+    "analysis.figures.table2:FIGURE",
     "analysis.figures.overlay:FIGURE",
     "analysis.figures.fixed_workers:FIGURE",
     "analysis.figures.dynamic_workers:figures",

@@ -11,14 +11,14 @@ from analysis.figures.sentences import of_scores
 def plot_fixed_score(study: Study, ax: Axes) -> Axes:
     """Draw the mean score over the episodes, by number of fixed workers."""
     plot_score(study, ax, study.schedules(dynamic=False))
-    ax.set_title(f"Mean score over {study.planned_episodes:,} episodes")
+    ax.set_title(f"Mean score over {study.length}")
     return ax
 
 
 def plot_fixed_time(study: Study, ax: Axes) -> Axes:
     """Draw the time spent over the episodes, by number of fixed workers."""
     plot_time(study, ax, study.schedules(dynamic=False))
-    ax.set_title(f"Time spent over {study.planned_episodes:,} episodes")
+    ax.set_title(f"Time spent over {study.length}")
     return ax
 
 

@@ -9,6 +9,7 @@ from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import (
+    algorithms,
     cliff,
     collapse_map,
     domination,
@@ -17,6 +18,7 @@ from analysis.figures import (
     fixed_workers,
     settings,
     style,
+    table2,
     topologies,
 )
 from analysis.figures.figure import StudyFigure
@@ -27,6 +29,7 @@ _ANSWERS = (  # each made for one kind of question
     collapse_map.FIGURE,
     dose.FIGURE,
     factors.FIGURE,
+    table2.FIGURE,
     topologies.FIGURE,
     topologies.SPEED,
     domination.FIGURE,
@@ -38,6 +41,8 @@ def main_figure(study: Study) -> StudyFigure:
     for answer in _ANSWERS:
         for figure in answer.of(study):
             return figure._replace(name="main")
+    for figure in algorithms.figures(study):
+        return figure._replace(name="main")
     if study.done["variant"].nunique() > 1 and cliff.applies(study):
         return cliff.FIGURE._replace(name="main")
     if study.compares_settings:
@@ -49,7 +54,7 @@ def main_figure(study: Study) -> StudyFigure:
 def plot_learning(study: Study, ax: Axes) -> Axes:
     """Draw the mean score of every schedule over the episodes."""
     plot_score(study, ax, study.schedules())
-    ax.set_title(f"Mean score over {study.planned_episodes:,} episodes")
+    ax.set_title(f"Mean score over {study.length}")
     return ax
 
 

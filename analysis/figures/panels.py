@@ -39,7 +39,7 @@ def plot_time(study: Study, ax: Axes, schedules: Sequence[Schedule]) -> Axes:
     """Draw the time that `schedules` spent over episodes."""
     unit_s, unit = study.time_unit
     for order, schedule in enumerate(schedules):
-        band = curves.over_episodes(study, schedule, "clock_s")
+        band = curves.over(study, schedule, "clock_s", "episodes")
         scaled = curves.Band(band.x, band.middle / unit_s, band.low / unit_s, band.high / unit_s, band.runs)
         style.draw_band(ax, scaled, schedule, order, label=named(study, schedule))
     style.from_zero(ax)
@@ -100,7 +100,8 @@ def legend_title(study: Study) -> str:
 
 def _frame(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str) -> None:
     """Limit and label x, say what the shading means, and put the legend under the axes."""
-    ax.set_xlim(0, study.planned_episodes if axis == "episodes" else None)
+    is_planned = axis == "episodes" and study.planned_env_steps is None
+    ax.set_xlim(0, study.planned_episodes if is_planned else None)
     ax.set_xlabel(axis_of(study, axis)[1])
     if axis == "episodes":
         style.plain(ax.xaxis)

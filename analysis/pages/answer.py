@@ -67,7 +67,7 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
         counts = listed([s.label for s in failed], "or")
         none = "None" if where == "Here" else f"{where} none"
         some = any(outcomes.learned(study, s).any() for s in failed)
-        little = "in most of its runs" if some else f"anything in {study.planned_episodes:,} episodes"
+        little = "in most of its runs" if some else f"anything in {study.length}"
         return f"{none} of the worker counts tried ({counts}) learned {little}."
     reached = _ends(study, learned)
     if not failed:

@@ -8,7 +8,7 @@ import jinja2
 import pandas as pd
 
 from analysis.claims.catalogue import judge_all
-from analysis.claims.documents import DOCUMENTS
+from analysis.claims.documents import DOCUMENTS, cited
 from analysis.claims.finding import RULES
 from analysis.data import metrics
 from analysis.data.capacity import limit_of
@@ -54,6 +54,7 @@ def render(
         files=list(tables),
         rules=RULES,
         documents=DOCUMENTS,
+        papers=cited(judgement.claim.source for judgement in judge_all(study)) if len(study.done) else [],
         method=_method(study),
         commands={"rebuild": rebuild_command(study, extras), "rerun": rerun_command(study)},
         commits=commits(study),
@@ -66,12 +67,8 @@ def facts(study: Study) -> str:
     name = f"Studies {listed(study.origins)}" if study.origins else f"Study {study.name}"
     parts = [name, f"{len(study.done)} of {count(len(study.runs), 'run')} done"]
     fewest = int(study.runs["planned"].min())
-    lengths = (
-        f"{study.planned_episodes:,}"
-        if fewest == study.planned_episodes
-        else f"{fewest:,} to {study.planned_episodes:,}"
-    )
-    parts += [f"{lengths} episodes each", count(seeds, "seed")]
+    differ = study.planned_env_steps is None and fewest < study.planned_episodes
+    parts += [f"{f'{fewest:,} to ' if differ else ''}{study.length} each", count(seeds, "seed")]
     parts.append(_clocks(set(study.runs["runtime"])))
     crowded = int((study.done["oversubscribed"] == True).sum())  # noqa: E712  None is not False
     if crowded:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Judgement
-from analysis.claims.documents import CODE, DOCUMENTS
+from analysis.claims.documents import CODE, DOCUMENTS, cited
 from analysis.claims.finding import RULES
 from analysis.data.study import Study
 from analysis.figures.main import main_figure
@@ -52,7 +52,9 @@ def _reading(judged: list[Judgement]) -> str:
     rules = f"The whole: {RULES['all']}" + (f" (claim {listed(other)}: {RULES['any']})" if other else "")
     words = "Intervals are 95 %, over runs; verdicts hold after Holm's correction. Other claims need other runs."
     sources = " ".join(f"The {d.name}: *{d.title}*, {d.authors}." for d in DOCUMENTS)
-    return f"{rules}. {words}\n\n{sources} Their code: [{CODE}](https://{CODE})."
+    papers = cited(judgement.claim.source for judgement in judged)
+    beside = "".join(f" The {d.name}: *{d.title}*, {d.authors} ([{d.where}](https://{d.where}))." for d in papers)
+    return f"{rules}. {words}\n\n{sources} Their code: [{CODE}](https://{CODE}).{beside}"
 
 
 def _row(judgement: Judgement) -> str:

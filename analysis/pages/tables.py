@@ -10,10 +10,12 @@ import pandas as pd
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
+from analysis.data.algorithms import compares_algorithms, comparison
 from analysis.data.capacity import limit_of
 from analysis.data.domination import outlook
 from analysis.data.factors import effects
 from analysis.data.inference import chance, holm, share_difference
+from analysis.data.speedups import compares_speedups, speedups
 from analysis.data.study import Schedule, Study
 from analysis.figures import domination, factors, stations
 
@@ -43,6 +45,8 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
         **({"factors": effects(study)} if factors.applies(study) else {}),
         **({"stations": _stations(study)} if stations.FIGURE.of(study) else {}),
         **({"domination": _domination(study)} if domination.applies(study) else {}),
+        **({"algorithms": comparison(study)} if compares_algorithms(study) else {}),
+        **({"table2": speedups(study)} if compares_speedups(study) else {}),
         "claims": claims(study, more_claims),
         "runs": runs(study),
     }

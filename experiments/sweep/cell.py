@@ -41,6 +41,7 @@ class Progress(NamedTuple):
     staleness: float
     workers: int
     clock_s: float
+    env_steps: int = 0  # since this process began
 
 
 class Reporter:
@@ -50,19 +51,21 @@ class Reporter:
         self._tell, self._wall_times = tell, wall_times
         self._last_s = float("-inf")
         self._recent: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+        self._env_steps = 0
 
     def __call__(self, record: EpisodeRecord) -> None:
-        self._heed([record], 1)
+        self._heed([record], 1, record.steps)
 
     def heed_block(self, block: RecordBlock) -> None:
         """Heed records that were made at once, of which only the last ones tell more than that they were made."""
-        self._heed(list(block.records(WINDOW)), len(block))
+        self._heed(list(block.records(WINDOW)), len(block), block.env_steps)
 
-    def _heed(self, last: list[EpisodeRecord], count: int) -> None:
-        """Heed `count` records, at least one, of which these are the last."""
+    def _heed(self, last: list[EpisodeRecord], count: int, env_steps: int) -> None:
+        """Heed `count` records, at least one, of so many steps in all, of which these are the last."""
         if self._wall_times is not None:
             self._wall_times.note(last[-1].episode + 1 - count, count)
         self._recent.extend((record.score, record.staleness) for record in last)
+        self._env_steps += env_steps
         now_s = time.monotonic()
         if now_s - self._last_s >= REPORT_S:
             self._last_s = now_s
@@ -71,7 +74,7 @@ class Reporter:
     def progress(self, record: EpisodeRecord) -> Progress:
         """Return how far the run is with this record."""
         score, staleness = (sum(values) / len(self._recent) for values in zip(*self._recent, strict=True))
-        return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s)
+        return Progress(record.episode + 1, score, staleness, record.workers_alive, record.applied_s, self._env_steps)
 
 
 def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] = ()) -> int:

@@ -31,10 +31,12 @@ def cell_seconds(config: RunConfig) -> float:
     if config.environment.id.startswith(_ATARI):
         steps = _ATARI_STEPS
     env_steps = config.episodes * min(steps, config.environment.max_episode_steps)
+    if config.env_steps is not None:
+        env_steps = min(env_steps, config.env_steps)
     if config.is_paced:
         return _START_S + _paced_seconds(config, env_steps)
     at_once = 1 if config.runtime == "simulate" else min(cores(), config.span.start)
-    return _START_S + env_steps / _steps_per_s(config) / at_once + config.episodes * _EPISODE_S
+    return _START_S + env_steps / _steps_per_s(config) / at_once + env_steps / steps * _EPISODE_S
 
 
 def _paced_seconds(config: RunConfig, env_steps: float) -> float:

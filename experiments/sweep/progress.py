@@ -35,9 +35,16 @@ class _Running:
             return 0.0
         return (self.latest.episodes - self.first.episodes) / (now_s - self.first_s)
 
+    def share(self, progress: Progress) -> float:
+        """Return how much of the run was done by then: of its episodes, or of the env steps that end it."""
+        config = self.cell.config
+        return progress.env_steps / config.env_steps if config.env_steps else progress.episodes / config.episodes
+
     def eta_s(self, now_s: float) -> float | None:
-        speed = self.speed(now_s)
-        return (self.cell.config.episodes - self.latest.episodes) / speed if speed > 0 else None
+        if self.first is None or now_s <= self.first_s:
+            return None
+        done = self.share(self.latest) - self.share(self.first)
+        return (1 - self.share(self.latest)) * (now_s - self.first_s) / done if done > 0 else None
 
 
 class Board:
@@ -50,7 +57,7 @@ class Board:
         self._waiting = {cell.id: cell for cell in cells}
         self._total, self._ended, self._failed = len(cells), 0, 0
         self._began_s = time.monotonic()
-        self._episodes_ended = 0
+        self._played = 0.0  # by cells that have ended: see `_length`
 
     def started(self, cell: Cell, note: str | None = None) -> None:
         with self._lock:
@@ -74,7 +81,7 @@ class Board:
                 return
             self._ended += 1
             self._failed += status == "failed"
-            self._episodes_ended += cell.config.episodes
+            self._played += _length(cell)
         took = duration(time.monotonic() - running.started_s)
         self._say(f"{cell.id}: {status} after {took}" + (f": {reason}" if reason else ""), always=status == "failed")
 
@@ -115,12 +122,15 @@ class Board:
         return f"{self._ended} of {self._total} cells{failed}, {len(self._running)} running, {elapsed}{left}"
 
     def _eta_s(self) -> float | None:
-        """Return the seconds to go, at the speed so far, in episodes."""
+        """Return the seconds to go, at the speed so far."""
         with self._lock:
             running = list(self._running.values())
-            waiting = sum(cell.config.episodes for cell in self._waiting.values())
-        played = self._episodes_ended + sum(r.latest.episodes - r.first.episodes for r in running if r.first)
-        left = waiting + sum(r.cell.config.episodes - r.latest.episodes for r in running)
+            left = float(sum(map(_length, self._waiting.values())))
+        played = self._played
+        for one in running:
+            left += (1 - one.share(one.latest)) * _length(one.cell)
+            if one.first is not None:
+                played += (one.share(one.latest) - one.share(one.first)) * _length(one.cell)
         return left * (time.monotonic() - self._began_s) / played if played else None
 
     def _print_lines(self) -> None:
@@ -135,6 +145,11 @@ class Board:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def _length(cell: Cell) -> int:
+    """Return how long a run is: in episodes, or in the env steps that end it."""
+    return cell.config.env_steps or cell.config.episodes
+
+
 def _line(running: _Running, now_s: float) -> str:
     if running.first is None:
         return f"{running.cell.id}: starting"
@@ -144,12 +159,13 @@ def _line(running: _Running, now_s: float) -> str:
 
 
 def _row(running: _Running, now_s: float) -> tuple[str, ...]:
-    latest, total = running.latest, running.cell.config.episodes
+    latest, config = running.latest, running.cell.config
+    of_all = "" if config.env_steps else f"/{config.episodes:,}"  # nobody knows how many fit into the env steps
     if running.first is None:
-        return (f"0/{total:,}", "", "", "", "", "", "starting")
+        return (f"0{of_all}", "", "", "", "", "", "starting")
     eta_s = running.eta_s(now_s)
     return (
-        f"{latest.episodes:,}/{total:,}",
+        f"{latest.episodes:,}{of_all}",
         f"{latest.score:.1f}",
         f"{latest.staleness:,.1f}",
         str(latest.workers),

@@ -64,7 +64,7 @@ class StudyFolder:
 
     def flaw(self, cell: Cell) -> str | None:
         """Return what keeps a cell that says it is finished from being whole."""
-        return flaw(self.cell(cell.id), cell.config.episodes)
+        return flaw(self.cell(cell.id), cell.config.episodes, cell.config.env_steps)
 
     def differences(self, cell: Cell) -> dict[str, tuple[Any, Any]]:
         """Return the settings in which the disk differs, be it only in the compact tables: name -> (there, here)."""

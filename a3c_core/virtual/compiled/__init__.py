@@ -1,5 +1,6 @@
-"""Virtual time as compiled code: `Simulation` with a master, for what the compiled engine plays, to the same bytes.
+"""Virtual time as compiled code: `Simulation` for what the compiled engine plays, with a master or hogwild.
 
 What its readable twin (simulation, timeline, topologies.workers, topologies.master, episode_log) holds in objects lies
-here in arrays, and a whole stretch of events is one call. Only what needs files or more memory goes back to Python.
+here in arrays, and a whole stretch of events is one call, to the same bytes. Only what needs files or more
+memory goes back to Python.
 """

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from a3c_core.algorithms.values import annealed
 from a3c_core.machine.jit import inner
 from a3c_core.results.blocks import APPLIED, DROPPED
 from a3c_core.schedules import Measured, may_change, wanted
@@ -39,9 +40,13 @@ def _write_update(state, parcel, status, staleness, gradient_norm):
     update.queue_length = parcel.queue_length
     update.arrived_s = parcel.arrived_s
     update.applied_s = numbers.now_s
-    update.service_s = 0.0 if status == DROPPED else numbers.now_s - state.workers[MASTER].started_s
+    taken_s = state.workers[MASTER].started_s if state.given[0].has_master else parcel.arrived_s
+    update.service_s = 0.0 if status == DROPPED else numbers.now_s - taken_s
     update.gradient_norm = gradient_norm
     update.status = status
+    update.target_age = np.nan if status == DROPPED else numbers.env_steps - numbers.target_set_at
+    epsilon = annealed(parcel.final_epsilon, numbers.env_steps, state.given[0].epsilon_steps)
+    update.epsilon = np.nan if status == DROPPED else epsilon
 
 
 @inner

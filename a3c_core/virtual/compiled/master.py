@@ -1,9 +1,12 @@
-"""The master, compiled: its queue, its updates, and the loop over all events. The twin of topologies/master.py."""
+"""The master, compiled: its queue, its updates, and the loop over all events. The twin of topologies/master.py.
+
+Where there is none, workers apply their own gradients: the twin of topologies/hogwild.py.
+"""
 
 import numpy as np
 
 from a3c_core.learners.optimizers import rate_at, update
-from a3c_core.machine.jit import exact, inner
+from a3c_core.machine.jit import copy, exact, inner
 from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, DROPPED, REJECTED
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers
@@ -57,8 +60,10 @@ def _let_happen(state, place):
     numbers = state.numbers[0]
     if numbers.kind == timeline.PLAYED:
         _played(state, place)
-    elif numbers.kind == timeline.UPDATED:
+    elif numbers.kind == timeline.UPDATED and place == MASTER:
         _updated(state)
+    elif numbers.kind == timeline.UPDATED:
+        _applied_own(state, place)
     elif numbers.kind == timeline.BEGIN:
         _let_begin(state, place)
     else:
@@ -100,7 +105,9 @@ def _played(state, place):
     numbers.sent += 1
     numbers.last_arrival_s = numbers.now_s
     parcel.arrived_s, parcel.queue_length = numbers.now_s, numbers.waiting
-    if numbers.waiting < state.given[0].queue_size:
+    if not state.given[0].has_master:
+        timeline.work(state, state.given[0].slowdown * state.given[0].update_s, place, timeline.UPDATED, 0)
+    elif numbers.waiting < state.given[0].queue_size:
         numbers.last = _enqueue(state, place)
     elif state.given[0].is_bounded:
         state.lists[(numbers.blocked_first + numbers.blocked) % state.lists.size].blocked = place
@@ -211,6 +218,16 @@ def _updated(state):
 
 
 @inner
+def _applied_own(state, place):
+    """Let a worker's gradient change the parameters that all share, where there is no master: see hogwild.py."""
+    numbers, slot = state.numbers[0], state.workers[place].slot
+    staleness = numbers.version - state.parcels[slot].version_pulled
+    norm = _apply(state, state.gradients[slot], 1.0)
+    workers.settle(state, slot, APPLIED if np.isfinite(norm) else REJECTED, staleness, norm)
+    _let_begin(state, place)
+
+
+@inner
 def _combined(state, taken):
     """Return the slot whose gradient stands for all that are not too old, or nobody's; and its share of the rate."""
     given, count, total, rate = state.given[0], 0, NOBODY, 0.0
@@ -246,11 +263,11 @@ def _divide(total, count):
 def _apply(state, gradient, rate):
     """Apply a gradient at a share of the rate, unless it is not finite, which its norm then says; return that."""
     given, numbers = state.given[0], state.numbers[0]
-    rate = rate_at(given.learning_rate, given.anneal, numbers.episodes / given.episodes_in_all) * rate
+    rate = rate_at(given.learning_rate, given.anneal, _share(state)) * rate
     updates = numbers.version + 1
     norm = update(
         given.update_rule,
-        state.parameters,
+        state.published[: gradient.size],
         gradient,
         state.averages,
         rate,
@@ -260,4 +277,24 @@ def _apply(state, gradient, rate):
         updates,
     )
     numbers.version += np.isfinite(norm)
+    if given.target_every > 0:
+        _follow(state, gradient.size)
     return norm
+
+
+@inner
+def _share(state):
+    """Return how far the run has come: see Topology.progress."""
+    numbers, given = state.numbers[0], state.given[0]
+    if given.env_steps_in_all > 0:
+        return min(1.0, numbers.env_steps / given.env_steps_in_all)
+    return numbers.episodes / given.episodes_in_all
+
+
+@inner
+def _follow(state, size):
+    """Set the target network anew if the run's env steps have passed another multiple: see learners/target.py."""
+    numbers, every = state.numbers[0], state.given[0].target_every
+    if numbers.env_steps // every > numbers.target_set_at // every:
+        copy(state.published[:size], state.published[size:])
+        numbers.target_set_at = numbers.env_steps

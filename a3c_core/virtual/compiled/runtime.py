@@ -6,16 +6,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from a3c_core.algorithms import statistics_of
+from a3c_core.algorithms.base import LearnerSettings
+from a3c_core.algorithms.values import ValueSettings
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.games.published import RESETS
 from a3c_core.learners.base import Learner
+from a3c_core.learners.target import TargetLearner
 from a3c_core.parts import make_engine
 from a3c_core.results.blocks import APPLIED, STATUSES, RecordBlock, one_record, update_table
+from a3c_core.results.records import update_table_with
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
 from a3c_core.streams import shared_actions
+from a3c_core.topologies import TOPOLOGIES
 from a3c_core.virtual.compiled import master
 from a3c_core.virtual.compiled.queue_file import NAME, QueueFile
 from a3c_core.virtual.compiled.state import (
@@ -51,6 +57,7 @@ class CompiledSimulation:
         self.log = EpisodeLog(config.span, config.schedule, lambda record: None, run)
         self.steps_between_looks = 256
         self._learner, self._on_block, self._on_updates, self._run = learner, on_block, on_updates, run
+        self._update_schema = update_table_with(statistics_of(config.algorithm)).schema
         engine = make_engine(config)
         assert isinstance(engine, CompiledEngine)
         self._state = _new_state(config, profile, learner, engine)
@@ -73,6 +80,8 @@ class CompiledSimulation:
     def advance(self, steps: int) -> bool:
         """Let `steps` events happen, or as many as there are; return whether there were so many."""
         self._state.numbers["version"] = self._learner.version
+        if isinstance(self._learner, TargetLearner):
+            self._state.numbers["target_set_at"] = self._learner.target_set_at
         left, env_steps, need = steps, self.log.totals.env_steps, None
         while need != master.NOTHING:
             done, need = master.advance(self._state, self._player, left)
@@ -113,6 +122,8 @@ class CompiledSimulation:
         numbers, totals, optimizer = self._state.numbers[0], self.log.totals, self._learner.optimizer
         optimizer.updates = int(numbers["version"])
         optimizer.rejected += int(numbers["rejected"]) - totals.rejected
+        if isinstance(self._learner, TargetLearner):
+            self._learner.target_set_at = int(numbers["target_set_at"])
         for name in _TOTALS:
             setattr(totals, name, numbers[name].item())
         updates = self._state.updates[: numbers["updates"]]
@@ -121,7 +132,7 @@ class CompiledSimulation:
         rows = self._state.records[: numbers["records"]]
         numbers["records"] = numbers["updates"] = 0
         if len(updates) and self._on_updates is not None:
-            self._on_updates(update_table(updates))
+            self._on_updates(update_table(updates, self._update_schema))
         if len(rows):
             self._on_block(RecordBlock(self._run, rows))
 
@@ -136,11 +147,12 @@ def _new_state(config: RunConfig, profile: CostProfile, learner: Learner, engine
     given = _given(config, profile, learner, engine.steps_at_once)
     costs = {name: float(value) for name, value in profile if isinstance(value, int | float) and name not in BATCHED}
     places = 1 + config.span.end + (config.span.end - config.span.start)  # some may still be about to leave
+    sizes = learner.parameters.size, learner.publication.size
     state = State(
         given=one_record(costs, rule_of(config.span, config.schedule)._asdict(), given._asdict()),
-        parameters=learner.parameters,
+        published=learner.publication,
         averages=learner.optimizer.slots,
-        **blank_arrays(learner.parameters.size, places, config.schedule.window, config.gradients.batch),
+        **blank_arrays(*sizes, places, config.schedule.window, config.gradients.batch),
     )
     state.games[:1] = engine.new_environment().game
     state.streams[0] = shared_actions(config.seed)
@@ -152,12 +164,14 @@ def _given(config: RunConfig, profile: CostProfile, learner: Learner, steps_at_o
     return Given(
         seed=config.seed,
         episodes_in_all=config.episodes,
+        env_steps_in_all=config.env_steps or 0,
         max_steps=environment.max_episode_steps,
         steps_at_once=steps_at_once,
         own_streams=environment.seeding == "episode",
         own_actions=environment.actions == "own",
         resets=RESETS[environment.seeding],
         wait_s=environment.wait_s,
+        has_master=TOPOLOGIES.get(config.topology).has_master,
         has_mailboxes=exchange.channel == "mailbox",
         waits_for_apply=exchange.pull == "after_apply",
         is_bounded=exchange.queue == "bounded",
@@ -177,4 +191,13 @@ def _given(config: RunConfig, profile: CostProfile, learner: Learner, steps_at_o
         clip_norm=optimizer.clip_norm,
         epsilon=optimizer.epsilon,
         decay=optimizer.decay,
+        **_exploration(config.learner),
     )
+
+
+def _exploration(settings: LearnerSettings) -> dict[str, Any]:
+    """Return what only value methods have."""
+    if not isinstance(settings, ValueSettings):
+        return {}
+    finals = {f"final_epsilon_{place}": float(value) for place, value in enumerate(settings.final_epsilons)}
+    return {"target_every": settings.target_every, "epsilon_steps": settings.epsilon_steps, **finals}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.engines.kernels import Buffers, Settings
+from a3c_core.engines import kernels, value_kernels
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
 from a3c_core.results.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records
@@ -34,13 +34,15 @@ NUMBERS = np.dtype(
         *_fields("i8", "version episodes_begun env_steps sent queue_peak"),  # the totals
         *_fields("i8", " ".join(STATUSES)),
         *_fields("i8", "episodes changed_at window_filled window_next"),  # the log
+        *_fields("i8", "target_set_at"),  # env steps of the run, where there is a target network
         *_fields("i8", "records updates"),  # in the blocks that Python will take
     ]
 )
 WORKER = np.dtype(
     [
-        *_fields("f8", "core_s started_s reward loss entropy"),
+        *_fields("f8", "core_s started_s reward loss entropy final_epsilon"),
         *_fields("i8", "id next_episode rollouts number steps waits"),
+        *_fields("i8", "chosen"),  # the action that it is still to take, where the algorithm counts it before
         *_fields("i8", "slot held mail"),  # its parcel; its parameters, and those in its mailbox, by their rows
         *_fields("i8", "empty_place"),  # where it is among those whose mailbox is empty
         *_fields("u1", "in_episode retiring here"),
@@ -49,7 +51,7 @@ WORKER = np.dtype(
 )
 PARCEL = np.dtype(
     [
-        *_fields("f8", "arrived_s started_s reward loss entropy"),
+        *_fields("f8", "arrived_s started_s reward loss entropy final_epsilon"),
         *_fields("i8", "place worker version_pulled queue_length number score steps"),
         *_fields("u1", "ends truncated"),  # whether it ends an episode, and how
     ],
@@ -58,6 +60,8 @@ PARCEL = np.dtype(
 LISTS = np.dtype(_fields("i8", "free empty blocked begins"))
 ROW = np.dtype(_fields("i8", "version uses free"))
 SLOT = np.dtype(_fields("i8", "queued free taken"))
+STATISTICS = ("target_age", "epsilon")  # of value methods; no other algorithm that is compiled has any
+WITH_STATISTICS = np.dtype([*UPDATE.descr, *_fields("f8", " ".join(STATISTICS))])
 
 
 class Given(NamedTuple):
@@ -65,12 +69,14 @@ class Given(NamedTuple):
 
     seed: int
     episodes_in_all: int
+    env_steps_in_all: int  # that end the run before; 0: they don't
     max_steps: int  # of an episode
     steps_at_once: int  # of a rollout
     own_streams: bool  # a stream for every episode, or PLE's
     own_actions: bool  # the same of actions, or one that all workers begin with
     resets: int  # before each episode
     wait_s: float
+    has_master: bool  # or else workers apply their own gradients
     has_mailboxes: bool
     waits_for_apply: bool
     is_bounded: bool  # a full queue makes workers wait
@@ -90,13 +96,18 @@ class Given(NamedTuple):
     clip_norm: float
     epsilon: float
     decay: float
+    target_every: int = 0  # env steps; 0: there is no target network
+    epsilon_steps: int = 0  # over which exploration falls, to one of these three
+    final_epsilon_0: float = 0.0
+    final_epsilon_1: float = 0.0
+    final_epsilon_2: float = 0.0
 
 
 class Player(NamedTuple):
-    """What the engine needs for a rollout."""
+    """What the engine needs for a rollout; see `player` for what is done with it."""
 
-    settings: Settings
-    buffers: Buffers
+    settings: kernels.Settings | value_kernels.Settings
+    buffers: kernels.Buffers | value_kernels.Buffers
 
 
 class State(NamedTuple):
@@ -106,9 +117,9 @@ class State(NamedTuple):
     """
 
     given: Records  # [1], with the fields of Given, of a profile's costs and of a schedule's rule
-    parameters: Vector  # the learner's own [P]
+    published: Vector  # the learner's own [P], or [2 P] with a target network behind the parameters
     averages: NDArray[np.float32]  # the optimizer's own [k, P]
-    entropy: NDArray[np.uint32]  # [7], for seeding streams
+    entropy: NDArray[np.uint32]  # [8], for seeding streams
     words: NDArray[np.uint64]  # [2, 4], of seeded streams
     numbers: Records  # NUMBERS [1]
     workers: Records  # WORKER [W]
@@ -120,11 +131,11 @@ class State(NamedTuple):
     parcels: Records  # PARCEL [S], from their worker's pull until they were dealt with
     gradients: NDArray[np.float32]  # [S, P], the same
     slots: Records  # SLOT [S]: the queue, a ring; and lists of free ones and of those in the update under way
-    publications: NDArray[np.float32]  # [R, P], parameters that workers hold or have in their mailbox
+    publications: NDArray[np.float32]  # [R, P or 2 P], what was published that workers hold or have in their mailbox
     rows: Records  # ROW [R]: of which version, by how many used; and a list of free ones
     window: NDArray[np.float64]  # [window, 3], a ring: clock, master's busy seconds, episode's length
     records: Records  # RECORD [BLOCK_RECORDS]
-    updates: Records  # UPDATE [BLOCK_RECORDS]
+    updates: Records  # WITH_STATISTICS [BLOCK_RECORDS]
 
 
 PER_PLACE = ("workers", "times", "heap", "lists", "games", "streams")
@@ -134,7 +145,7 @@ _LARGE = {"gradients": "slots", "publications": "rows"}  # and which array says 
 SAVED = ("numbers", *PER_PLACE, *PER_SLOT, *PER_ROW, "window")
 
 
-def blank_arrays(size: int, places: int, window: int, batch: int) -> dict[str, NDArray]:
+def blank_arrays(size: int, published: int, places: int, window: int, batch: int) -> dict[str, NDArray]:
     """Return all arrays of a state that belong to the run, for `size` parameters; nobody is there yet.
 
     A worker has one parcel, holds one publication and has another in its mailbox, at most. There is room for all that
@@ -144,7 +155,7 @@ def blank_arrays(size: int, places: int, window: int, batch: int) -> dict[str, N
     slots = places + max(QUEUE_BYTES // (4 * size), _LEAST_BLOCKS * BLOCK) + _ROOM + beside
     rows = 2 * places + _ROOM
     arrays: dict[str, NDArray] = {
-        "entropy": np.zeros(7, np.uint32),
+        "entropy": np.zeros(8, np.uint32),
         "words": np.zeros((2, 4), np.uint64),
         "numbers": np.zeros(1, NUMBERS),
         "workers": np.zeros(places, WORKER),
@@ -156,11 +167,11 @@ def blank_arrays(size: int, places: int, window: int, batch: int) -> dict[str, N
         "parcels": np.zeros(slots, PARCEL),
         "gradients": np.zeros((slots, size), np.float32),
         "slots": np.zeros(slots, SLOT),
-        "publications": np.zeros((rows, size), np.float32),
+        "publications": np.zeros((rows, published), np.float32),
         "rows": np.zeros(rows, ROW),
         "window": np.zeros((window, 3)),
         "records": np.zeros(BLOCK_RECORDS, RECORD),
-        "updates": np.zeros(BLOCK_RECORDS, UPDATE),
+        "updates": np.zeros(BLOCK_RECORDS, WITH_STATISTICS),
     }
     numbers = arrays["numbers"][0]
     numbers["crowding"] = 1.0
@@ -202,8 +213,17 @@ def restored(state: State, saved: Mapping[str, NDArray]) -> State:
         blank = getattr(state, name)
         length = len(saved[_LARGE.get(name, name)])
         arrays[name] = np.zeros((length, *blank.shape[1:]), blank.dtype)
-        arrays[name][: len(saved[name])] = saved[name]
+        _fill(arrays[name], saved[name])
     return state._replace(**arrays)
+
+
+def _fill(array: NDArray, saved: NDArray) -> None:
+    """Write what was saved to the beginning of an array; an older program may have saved fewer fields."""
+    known = [name for name in array.dtype.names or () if name in (saved.dtype.names or ())]
+    for name in known:
+        array[name][: len(saved)] = saved[name]
+    if array.dtype.names is None:
+        array[: len(saved)] = saved
 
 
 def _list_free(lists: Records, count: int, start: int) -> int:

@@ -3,16 +3,21 @@
 from a3c_core.config import RunConfig
 from a3c_core.schedules import rule_of
 from a3c_core.streams import ONE_WORD
+from a3c_core.virtual.capacity import profile_of
+
+_ALGORITHMS = ("a3c", "q", "sarsa", "n_step_q")  # whose kernels `player` knows
 
 
 def why_not_compiled_time(config: RunConfig) -> str | None:
     """Return what keeps a run from compiled virtual time, or None if nothing does."""
     if config.engine != "compiled":
         return f"engine {config.engine} plays and differentiates outside of compiled code"
-    if config.algorithm != "a3c":
+    if config.algorithm not in _ALGORITHMS:
         return f"algorithm {config.algorithm} is not compiled together with the clock"
-    if config.topology != "master":
+    if config.topology not in ("master", "hogwild"):
         return f"topology {config.topology} is not compiled"
+    if config.topology == "hogwild" and profile_of(config).jitter != "none":
+        return "jitter of updates without a master has keys of more than 32 bits"
     if config.agents_per_worker > 1:
         return "a worker's agents take turns in Python"
     exchange = config.gradients

@@ -91,7 +91,7 @@ def _jittered(state, seconds, who, count):
     entropy = state.entropy
     entropy[0] = state.given[0].seed
     entropy[4], entropy[5], entropy[6] = who, count, costs.JITTER_KEY
-    write_words(entropy, state.words)
+    write_words(entropy[:7], state.words)
     return costs.jittered(seconds, state.given[0].jitters_exponentially, state.given[0].jitter_variance, state.words[0])
 
 

@@ -3,12 +3,13 @@
 The twin of a3c_core/topologies/workers.py, and of the mailboxes in master.py.
 """
 
-from a3c_core.engines import kernels
+from a3c_core.algorithms.values import annealed, which_epsilon
 from a3c_core.games import flappy
 from a3c_core.machine.jit import copy, inner
-from a3c_core.streams import write_words
+from a3c_core.streams import uniform, write_words
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import log, timeline
+from a3c_core.virtual.compiled.player import NOT_CHOSEN, rollout
 from a3c_core.virtual.compiled.state import MASTER, NOBODY
 
 
@@ -16,8 +17,7 @@ from a3c_core.virtual.compiled.state import MASTER, NOBODY
 def begin(state, player, place):
     """Let a worker pull, play, and be done when that is due; or leave, if nothing is left to begin."""
     numbers, worker = state.numbers[0], state.workers[place]
-    may_begin = not worker.retiring and numbers.episodes_begun < state.given[0].episodes_in_all
-    if not may_begin and not worker.in_episode:
+    if not worker.in_episode and (worker.retiring or not _may_begin(state)):
         _remove(state, place)
         return
     worker.slot = take_slot(state)
@@ -34,6 +34,14 @@ def begin(state, player, place):
         timeline.at(state, numbers.now_s + away_s, place, timeline.CORE)
     else:
         want_core(state, place)
+
+
+@inner
+def _may_begin(state):
+    """Return whether another episode may begin."""
+    numbers, given = state.numbers[0], state.given[0]
+    is_over = given.env_steps_in_all > 0 and numbers.env_steps >= given.env_steps_in_all
+    return not is_over and numbers.episodes_begun < given.episodes_in_all
 
 
 @inner
@@ -71,6 +79,7 @@ def _begin_episode(state, place):
     flappy.begin_episode(game, stream, words, given.own_streams, given.own_actions, given.resets)
     worker.number, worker.in_episode, worker.started_s = worker.next_episode, 1, state.numbers[0].now_s
     worker.reward, worker.loss, worker.entropy, worker.steps = 0.0, 0.0, 0.0, 0
+    worker.chosen = NOT_CHOSEN
     worker.next_episode += 1
     state.numbers[0].episodes_begun += 1
 
@@ -79,14 +88,17 @@ def _begin_episode(state, place):
 def _play(state, player, place):
     """Play on, a whole episode or a piece of one, with the gradient into the worker's own; return the steps."""
     given, worker = state.given[0], state.workers[place]
-    parameters = state.publications[worker.held] if given.has_mailboxes else state.parameters
-    steps, died, reward, loss, entropy = kernels.rollout(
-        parameters,
+    published = state.publications[worker.held] if given.has_mailboxes else state.published
+    epsilon = annealed(worker.final_epsilon, state.numbers[0].env_steps, given.epsilon_steps)
+    steps, died, reward, loss, entropy, chosen = rollout(
+        published,
         state.games[place : place + 1],
         state.streams[place],
         min(given.steps_at_once, given.max_steps - worker.steps),
         player.settings,
         player.buffers,
+        epsilon,
+        worker.chosen,
         state.gradients[worker.slot],
     )
     worker.rollouts += 1
@@ -97,6 +109,7 @@ def _play(state, player, place):
     state.numbers[0].env_steps += steps
     truncated = not died and worker.steps >= given.max_steps
     worker.in_episode = not (died or truncated)
+    worker.chosen = NOT_CHOSEN if truncated else chosen
     _write_parcel(state, place, truncated)
     return steps
 
@@ -116,6 +129,7 @@ def _write_parcel(state, place, truncated):
     parcel.truncated = truncated
     parcel.loss = worker.loss
     parcel.entropy = worker.entropy / worker.steps
+    parcel.final_epsilon = worker.final_epsilon
 
 
 # Slots, in which parcels and their gradients stay from beginning to end
@@ -160,7 +174,7 @@ def _new_row(state):
     numbers = state.numbers[0]
     numbers.rows -= 1
     row = state.rows[numbers.rows].free
-    copy(state.parameters, state.publications[row])
+    copy(state.published, state.publications[row])
     state.rows[row].version = numbers.version
     return row
 
@@ -224,6 +238,7 @@ def add(state, count, at_s):
         worker.id, worker.here, worker.retiring, worker.in_episode = numbers.next_id, 1, 0, 0
         worker.next_episode, worker.rollouts, worker.waits = 0, 0, 0
         worker.held, worker.mail, worker.empty_place = row, row, NOBODY
+        worker.final_epsilon = _final_epsilon(state, numbers.next_id)
         if row != NOBODY:
             state.rows[row].uses += 2
         if not state.given[0].own_streams:
@@ -232,6 +247,18 @@ def add(state, count, at_s):
         numbers.next_id += 1
         numbers.alive += 1
         timeline.at(state, at_s, place, timeline.BEGIN)
+
+
+@inner
+def _final_epsilon(state, worker_id):
+    """Return how often a worker acts at random in the end: its own draw from three (see progress.worker_draw)."""
+    entropy, given = state.entropy, state.given[0]
+    entropy[0], entropy[4], entropy[5], entropy[6], entropy[7] = given.seed, worker_id, 0, 0, 1
+    write_words(entropy, state.words)
+    which = which_epsilon(uniform(state.words[0]))
+    if which == 0:
+        return given.final_epsilon_0
+    return given.final_epsilon_1 if which == 1 else given.final_epsilon_2
 
 
 @inner
