@@ -156,7 +156,7 @@ def test_render_without_a_mode_says_how():
 
 
 def test_gymnasium_records_films_of_it(monkeypatch, tmp_path):
-    """With the extra `video`, whose moviepy is here replaced by something that counts pictures."""
+    """RecordVideo hands pictures to moviepy, which is here replaced by something that counts them."""
     clips = []
 
     class Clip:
