@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 INSTALL := $(VENV)/bin/uv pip install --compile-bytecode --python $(RUN)
 # Editable, by the locked setuptools: no index is asked, and what lies beside the code (grids, PLE's pictures) stays there.
 INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
+# Where there is no terminal, installers are silent for minutes: a line now and then, as long as the shell of a recipe lives.
+AWAKE := while sleep 8 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "still installing"; done & trap "kill $$!" EXIT;
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help
@@ -21,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	  { echo "Python 3.11 or newer is needed: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
-	$(INSTALL) -r requirements.lock
+	@echo "Installing what requirements.lock names" && $(AWAKE) $(INSTALL) -r requirements.lock
 	$(INSTALL_FOLDER) .
 	-@$(RUN) -m a3c_core.warm
 	@touch $@

@@ -19,6 +19,7 @@ from analysis.figures.catalogue import catalogue
 from analysis.figures.main import main_figure
 from analysis.pages.page import facts
 from tests.analysis_studies import joined, made_up, make
+from tests.readable import flaws
 
 LIMIT = {"limit_name": "N0", "limit_workers": 13, "n0": 13, "n_star": 14}
 LIMIT |= {"untrained_cycle_s": 0.4, "untrained_service_s": 0.03}
@@ -132,7 +133,9 @@ def test_real_processes_are_laid_beside_their_twins_in_virtual_time(tmp_path):
     study = load_study(make(tmp_path / "both", axes, episodes=120, exchange=exchange))
     assert [schedule.label for schedule in twins.twins(study)] == ["2", "4", "2→4"]
     assert "twins" in [figure.name for figure in catalogue(study)]
-    for ax in drawn(twins.FIGURE, study).axes:
+    pictures = drawn(twins.FIGURE, study)
+    assert [flaw for panel in pictures.panels for flaw in flaws(panel)] == []
+    for ax in pictures.axes:
         assert len(ax.lines) == 6  # a real and a virtual one of each
         assert ax.get_legend_handles_labels()[1] == ["2", "4", "2→4"]
     real, virtual = (part.values(study.fixed(4), "staleness_mean")[0] for part in twins.halves(study))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import a3c
 import a3c_core
 from tests.sweeps import PATIENCE_S, ROOT
 
@@ -35,6 +36,33 @@ def run(installed, tmp_path, *words: str) -> str:
 
 def test_its_grids_are_found_from_anywhere(installed, tmp_path):
     assert "15 cells" in run(installed, tmp_path, "sweep", "--grid", "quick", "--dry-run")
+
+
+def test_a_sweep_and_its_page_come_from_the_wheel_alone(installed, tmp_path):
+    options = ["--set", "episodes=50", "--only", "workers=4,seed=0", "--no-tracking"]
+    assert "Report page: results/quick+episodes=50/index.html" in run(
+        installed, tmp_path, "sweep", "--grid", "quick", *options
+    )
+    assert (tmp_path / "results/quick+episodes=50/index.html").stat().st_size > 100_000
+
+
+def test_every_command_is_there(installed, tmp_path):
+    program = """
+import sys, a3c
+for name in a3c.COMMANDS:
+    try:
+        a3c.main([name, "--help"])
+    except SystemExit as ended:
+        assert ended.code == 0
+ours = [m for n, m in sys.modules.items() if n.split(".")[0] in ("a3c", "a3c_core", "analysis", "experiments")]
+print(len({m.__file__ for m in ours if not m.__file__.startswith(sys.argv[1])}))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-c", program, str(installed)]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("examples:") == len(a3c.COMMANDS)
+    assert ended.stdout.splitlines()[-1] == "0"  # modules that are not the wheel's
 
 
 def test_no_part_of_the_packages_is_left_out(installed):

@@ -1,10 +1,15 @@
 """Pictures: what people see, and the small grey frames that a network sees."""
 
+import itertools
 import math
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import RecordVideo
 
 from a3c_core.games import frames, render
 from a3c_core.games.flappy import FlappyBird
@@ -148,3 +153,25 @@ def test_render_without_a_mode_says_how():
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="render_mode"):
         assert env.render() is None
+
+
+def test_gymnasium_records_films_of_it(monkeypatch, tmp_path):
+    """RecordVideo hands pictures to moviepy, which is here replaced by something that counts them."""
+    clips = []
+
+    class Clip:
+        def __init__(self, pictures, fps):
+            clips.append((len(pictures), fps))
+
+        def write_videofile(self, path, logger):
+            Path(path).touch()
+
+    for name in ("moviepy", "moviepy.video", "moviepy.video.io"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "moviepy.video.io.ImageSequenceClip", SimpleNamespace(ImageSequenceClip=Clip))
+    env = RecordVideo(gymnasium.make("a3c_core/FlappyBird-v0", render_mode="rgb_array"), str(tmp_path / "films"))
+    env.reset(seed=0)
+    steps = next(step for step in itertools.count(1) if env.step(0)[2])
+    env.close()
+    assert clips == [(steps + 1, 30)]
+    assert [path.suffix for path in (tmp_path / "films").iterdir()] == [".mp4"]

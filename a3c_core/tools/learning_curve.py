@@ -7,6 +7,7 @@ import pyarrow as pa
 
 WINDOW = 100  # episodes, of the means
 _MOST_POINTS = 2000
+_UNITS = ((2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"), (-1.0, 1.0, "seconds"))  # from so many seconds on
 
 
 def rolling_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
@@ -28,8 +29,10 @@ def draw_curve(records: pa.Table, title: str, path: Path) -> None:
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
     left.plot(shown, score)
-    left.set(xlabel="episodes", ylabel="mean score of the last 100 episodes (pipes)")
-    right.plot(records["applied_s"].to_numpy()[shown] / 3600, score)
-    right.set(xlabel="the run's clock (hours)")
+    left.set(xlabel="episodes", ylabel="mean score of the last 100 episodes")
+    clock_s = records["applied_s"].to_numpy()[shown]
+    unit_s, unit = next((size, name) for least, size, name in _UNITS if clock_s.max(initial=0.0) >= least)
+    right.plot(clock_s / unit_s, score)
+    right.set(xlabel=f"the run's clock ({unit})")
     figure.suptitle(title)
     figure.savefig(path, dpi=80, format="png")

@@ -21,7 +21,7 @@ def plot_load(study: Study, ax: Axes) -> Axes:
     ax.axhline(1.0, color=style.WARNING, linewidth=1.2)
     style.plain(ax.yaxis)
     ax.text(0.99, 0.93, "all that the master can do", transform=ax.get_yaxis_transform(), ha="right", va="top",
-            fontsize=8.5, color=style.WARNING)  # fmt: skip
+            fontsize=8.5, color=style.WARNING, path_effects=style.HALO, zorder=6)  # fmt: skip
     ax.set_ylabel("arriving work / capacity")
     ax.set_title("Arrivals against the master's capacity")
     return ax

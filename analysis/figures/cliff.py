@@ -11,6 +11,7 @@ from analysis.figures.figure import StudyFigure
 from analysis.figures.sentences import sentence as as_sentence
 from analysis.words import listed, percent
 
+_APART = 1.008  # times as many workers, from a setting's marker to the next one's
 _MANY = 5  # worker counts that make a cliff visible
 _MOST_SAID = 4  # settings in a row that people still read
 
@@ -25,18 +26,19 @@ def plot_cliff(study: Study, ax: Axes) -> Axes:
     """Draw the share of runs that learned over workers, a line for each setting, and its limit as a vertical one."""
     counts: set[int] = set()
     for place, variant in enumerate(study.done_variants):
-        part, colour = study.of_variant(variant), style.setting_colour(place)
+        part, look = study.of_variant(variant), style.setting_line(place)
         table, limit = cliff(part), limit_of(part)
         counts |= set(table.index)
-        ax.plot(table.index, table["share"], "o-", color=colour, label=variant or "runs that learned", markersize=5)
-        ax.vlines(table.index, table["low"], table["high"], color=colour, linewidth=1.4, alpha=0.55)
+        x = table.index * _APART ** (place - (len(study.done_variants) - 1) / 2)  # intervals beside each other
+        ax.plot(x, table["share"], label=variant or "runs that learned", **look)
+        ax.vlines(x, table["low"], table["high"], color=look["color"], linewidth=1.4, alpha=0.4)
         if limit:
-            ax.axvline(limit.workers, color=colour, linestyle="dashed", linewidth=1.2)
+            ax.axvline(limit.workers, color=look["color"], linestyle="dotted", linewidth=1.2)
     style.worker_axis(ax, sorted(counts))
     ax.set_ylim(-0.03, 1.03)
     ax.set_ylabel("share of runs that learned")
     ax.set_title("How likely a run is to learn")
-    style.note(ax, "lines: 95 % intervals (Wilson); dashed: limit known before the runs")
+    style.note(ax, "lines: 95 % intervals (Wilson); dotted: limit known before the runs")
     style.legend(ax, "setting")
     return ax
 

@@ -1,7 +1,5 @@
 """What is learned from gradients that come late by a known number of updates, by optimizer."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,6 +10,7 @@ from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.words import listed, number
 
+_APART = 1.06  # times the staleness, from an optimizer's marker to the next one's
 _FEWEST = 3  # delays, the least that make a curve
 
 
@@ -59,9 +58,10 @@ def _draw(study: Study, ax: Axes, name: str) -> None:
     """Draw a line for each optimizer over staleness: linear up to 1, so that none is shown too, logarithmic above."""
     for place, (optimizer, rows) in enumerate(doses(study).groupby("optimizer")):
         rows = rows.sort_values("staleness")
-        look: dict[str, Any] = {"color": style.setting_colour(place)}
-        ax.plot(rows["staleness"], rows[name], "o-", label=str(optimizer), markersize=5, **look)
-        ax.vlines(rows["staleness"], rows[f"{name}_low"], rows[f"{name}_high"], linewidth=1.4, alpha=0.55, **look)
+        look = style.setting_line(place)
+        x = rows["staleness"] * _APART ** (place - 1)  # intervals beside each other
+        ax.plot(x, rows[name], label=str(optimizer), **look)
+        ax.vlines(x, rows[f"{name}_low"], rows[f"{name}_high"], linewidth=1.4, alpha=0.55, color=look["color"])
     ax.set_xscale("symlog", linthresh=1.0)
     style.plain(ax.xaxis)
     ax.set_xlim(left=0)

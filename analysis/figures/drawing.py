@@ -18,7 +18,7 @@ from analysis.figures import style
 from analysis.figures.rounding import round_figure, round_layout
 
 DPI = 150
-PANEL_INCHES = (5.0, 3.25)  # without the legend
+PANEL_INCHES = (5.0, 3.25)  # without the legend; a panel that needs more makes its figure higher
 _LEGEND_LINE_INCHES = 0.2
 _MARGIN_PIXELS = 4  # between words and a picture's edge
 _COLUMNS = 2  # of panels, in a file
@@ -50,14 +50,14 @@ def draw(study: Study, panels: Sequence[Panel], dpi: int = DPI) -> Drawing:
     """Return the panels, drawn; a legend that they share stands once, under all of them."""
     figures = [_panel(study, panel, dpi) for panel in panels]
     legend = _shared_legend(figures, dpi)
-    lines = max(_legend_lines(figure) for figure in figures)
+    height = max(figure.get_figheight() + _LEGEND_LINE_INCHES * _legend_lines(figure) for figure in figures)
     for figure in figures:
-        _lay_out(figure, PANEL_INCHES[1] + _LEGEND_LINE_INCHES * lines)
+        _lay_out(figure, height)
     return Drawing(figures, legend)
 
 
 def _panel(study: Study, panel: Panel, dpi: int) -> Figure:
-    figure = Figure(layout="constrained", dpi=dpi)
+    figure = Figure(PANEL_INCHES, layout="constrained", dpi=dpi)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     panel(study, figure.add_subplot())
     round_figure(figure)

@@ -23,12 +23,13 @@ def plot_effect(study: Study, ax: Axes, outcome: str) -> Axes:
     table = effects(study)
     table = table[table["outcome"] == outcome]
     for place, ((factor, level), rows) in enumerate(table.groupby(["factor", "level"], sort=False)):
-        colour = style.setting_colour(place)
+        look = style.setting_line(place)
         x = rows["workers"] * 1.015 ** (place - 1)  # beside each other
-        ax.plot(x, rows["effect"], "o-", color=colour, markersize=5, label=_name(str(factor), str(level)))
-        ax.vlines(x, rows["low"], rows["high"], color=colour, linewidth=1.4, alpha=0.55)
+        ax.plot(x, rows["effect"], label=_name(str(factor), str(level)), **look)
+        ax.vlines(x, rows["low"], rows["high"], color=look["color"], linewidth=1.4, alpha=0.55)
     ax.axhline(0.0, color=style.MUTED, linewidth=1.0)
     style.worker_axis(ax, sorted(set(table["workers"])))
+    style.plain(ax.yaxis)
     ax.set_ylabel(_LABELS[outcome])
     ax.set_title(f"Effects: {OUTCOMES[outcome]}")
     style.note(ax, "against the factor's first level, paired by seed; lines: 95 % intervals")

@@ -17,12 +17,17 @@ from analysis.figures.sentences import names
 from analysis.words import count, duration, listed, number
 
 _FAR = 0.6  # of the most: where all are closer together than that, an axis need not begin at 0
+_MANY = 1e6  # steps per second: numbers of that many digits do not fit beside each other
+_SPEEDS = ["speed", "speed_low", "speed_high"]
+_FOR_NEVER = 1.6  # times the longest time: there is room for words at the right
 _MOST_RANKED = 4  # schedules that are all named
 
 
 def plot_frontier(study: Study, ax: Axes) -> Axes:
     """Draw learning per episode against speed, and the schedules that no other beats in both."""
     points = frontier_points(study)
+    scale, unit = (1e6, "million ") if points["speed"].max() >= _MANY else (1.0, "")
+    points[_SPEEDS] /= scale
     best = points[points["best"]].sort_values("speed", kind="stable")
     ax.plot(best["speed"], best["learning"], color=style.GRID, linewidth=7, zorder=1, solid_capstyle="round")
     numbers = points.to_dict("index")
@@ -33,7 +38,7 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
         ax.set_xlim(0, 1.1 * points["speed"].max())
     if points["learning"].min() < _FAR * points["learning"].max():
         ax.set_ylim(bottom=-0.06 * ax.get_ylim()[1])
-    ax.set_xlabel("speed (environment steps per second)")
+    ax.set_xlabel(f"speed ({unit}environment steps per second)")
     ax.set_ylabel("mean score, all episodes")
     style.plain(ax.xaxis)
     ax.set_title("Learning efficiency against speed")
@@ -59,7 +64,7 @@ def frontier_points(study: Study) -> pd.DataFrame:
     for schedule in study.schedules():
         speed, learning = (outcomes.shown_estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
         rows[schedule.label] = (*speed[:3], *learning[:3], learning.runs)
-    names = ["speed", "speed_low", "speed_high", "learning", "learning_low", "learning_high", "runs"]
+    names = [*_SPEEDS, "learning", "learning_low", "learning_high", "runs"]
     points = pd.DataFrame.from_dict(rows, orient="index", columns=names)
     values = points[["speed", "learning"]].to_numpy(float)
     beaten = [((values >= point).all(axis=1) & (values > point).any(axis=1)).any() for point in values]
@@ -73,18 +78,19 @@ def plot_time_to_score(study: Study, ax: Axes) -> Axes:
     schedules = study.schedules()[::-1]
     times = [study.values(schedule, f"time_to_{score:g}_s").to_numpy(float) / unit_s for schedule in schedules]
     longest = max((float(t[np.isfinite(t)].max()) for t in times if np.isfinite(t).any()), default=1.0)
+    never = any(np.isinf(hours).any() for hours in times)
+    edge = longest * (_FOR_NEVER if never else 1.1)
     for place, (schedule, hours) in enumerate(zip(schedules, times, strict=True)):
-        _draw_times(ax, place, schedule, hours, longest)
-    ax.set_yticks(range(len(schedules)), [schedule.label for schedule in schedules])
-    ax.set_xlim(0, 1.32 * longest)
-    ax.set_ylim(-0.6, len(schedules) - 0.4)
+        _draw_times(ax, place, schedule, hours, edge)
+    style.rows(ax, [schedule.label for schedule in schedules])
+    ax.set_xlim(0, edge)
     ax.set_xlabel(f"time ({unit})")
     ax.set_title(f"Time to a mean score of {score:g}")
-    style.note(ax, "dots: runs; bar: their median; right: runs that never reached it")
+    style.note(ax, "markers: runs; bar: median" + ("; right: runs that never reached it" if never else ""))
     return ax
 
 
-def _draw_times(ax: Axes, place: int, schedule: Schedule, hours: np.ndarray, longest: float) -> None:
+def _draw_times(ax: Axes, place: int, schedule: Schedule, hours: np.ndarray, edge: float) -> None:
     reached = hours[np.isfinite(hours)]
     shade = style.tone(schedule)
     ax.plot(reached, np.full(len(reached), place), style.shape(schedule), color=shade, alpha=0.6, markersize=7)
@@ -92,7 +98,7 @@ def _draw_times(ax: Axes, place: int, schedule: Schedule, hours: np.ndarray, lon
         ax.plot([np.median(hours)] * 2, [place - 0.28, place + 0.28], color=shade, linewidth=3)
     if len(reached) < len(hours):
         text = f"never: {len(hours) - len(reached)} of {len(hours)}"
-        ax.text(1.31 * longest, place, text, ha="right", va="center", fontsize=9, color=style.WARNING)
+        ax.text(0.99 * edge, place, text, ha="right", va="center", fontsize=9, color=style.WARNING)
 
 
 def sentence(study: Study) -> str:

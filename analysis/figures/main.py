@@ -70,7 +70,6 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
         (_draw_growth if schedule.dynamic else _draw_fixed)(study, ax, schedule)
     limit = limit_of(study)
     style.worker_axis(ax, sorted({count for schedule in schedules for count in (schedule.start, schedule.end)}))
-    ax.set_ylim(top=1.15 * ax.get_ylim()[1])
     style.from_zero(ax)
     if limit:
         draw_limit(ax, limit)

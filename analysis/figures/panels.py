@@ -16,9 +16,10 @@ _AXES = {  # what divides an axis's values, and its label
     "env_steps": (1e6, "environment steps (millions)"),
     "updates": (1e3, "updates applied (thousands)"),
 }
+_FOR_WORDS = 0.22  # of a panel's height, above all that is drawn
 _BEYOND = {  # a limit: what happens there, at the start of a run
-    "N0": "from here on more\ngradients arrive than\nthe master can apply",
-    "N*": "from here on workers\nkeep the master busy",
+    "N0": "from here on\nmore gradients arrive than\nthe master can apply",
+    "N*": "from here on\nworkers keep the master busy",
 }
 
 
@@ -70,14 +71,16 @@ def draw_runs(study: Study, ax: Axes, column: str) -> None:
 
 
 def draw_limit(ax: Axes, limit: Limit) -> None:
-    """Mark the number of workers that the master was to bear, known before the runs."""
+    """Mark the number of workers that the master was to bear, known before the runs; the words stand above all runs."""
+    low_y, high_y = ax.get_ylim()
+    ax.set_ylim(low_y, low_y + (high_y - low_y) / (1 - _FOR_WORDS))
     ax.axvspan(limit.workers, ax.get_xlim()[1], color=style.WARNING, alpha=0.06, linewidth=0)
     ax.axvline(limit.workers, color=style.WARNING, linewidth=1.2)
-    text, place = f"{limit.short}\n{_BEYOND[limit.name]}", (limit.workers, 0.5 * sum(ax.get_ylim()))
+    text, place = f"{limit.short}: {_BEYOND[limit.name]}", (limit.workers, ax.get_ylim()[1])
     low, high = np.log(ax.get_xlim())
     is_left = np.log(limit.workers) < 0.5 * (low + high)  # words go to where there is more room
-    side: dict[str, Any] = {"xytext": (5, 0), "ha": "left"} if is_left else {"xytext": (-5, 0), "ha": "right"}
-    ax.annotate(text, place, textcoords="offset points", va="center", fontsize=8.5, color=style.WARNING, **side)
+    side: dict[str, Any] = {"xytext": (5, -2), "ha": "left"} if is_left else {"xytext": (-5, -2), "ha": "right"}
+    ax.annotate(text, place, textcoords="offset points", va="top", fontsize=8.5, color=style.WARNING, **side)
 
 
 def named(study: Study, schedule: Schedule) -> str:

@@ -33,7 +33,7 @@ def _draw_counts(study: Study, ax: Axes, column: str) -> None:
     draw_over(study, ax, study.schedules(), column)
     ax.set_yscale("symlog", linthresh=1.0)
     style.plain(ax.yaxis)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(-0.06, 1.3 * ax.get_ylim()[1])  # so that lines at 0 and at the top are seen
 
 
 def sentence(study: Study) -> str:

@@ -1,7 +1,5 @@
 """From which number of workers on the master has no idle moment: predicted before the runs, and observed in them."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -22,12 +20,7 @@ def plot_saturation(study: Study, ax: Axes) -> Axes:
     limit = limit_of(study)
     if limit:
         workers = np.geomspace(*ax.get_xlim(), 200)
-        ax.plot(workers, np.minimum(1.0, workers / limit.workers), color=style.MUTED, linewidth=1.6, zorder=2)
-        place = (limit.workers * 0.62, 0.62)
-        is_left = place[0] < np.sqrt(np.prod(ax.get_xlim()))  # of the middle: no room for words between line and edge
-        side: dict[str, Any] = {"xytext": (8, -8), "ha": "left"} if is_left else {"xytext": (-6, 4), "ha": "right"}
-        ax.annotate(f"predicted: N / {limit.name}", place, textcoords="offset points", fontsize=9, color=style.MUTED,
-                    **side)  # fmt: skip
+        _draw_prediction(ax, workers, np.minimum(1.0, workers / limit.workers), f"predicted: N / {limit.name}")
     ax.set_ylim(0, 1.08)
     ax.set_ylabel("share of time busy")
     ax.set_title("How busy the master is at the start")
@@ -42,14 +35,17 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
     if limit:
         workers = np.geomspace(*ax.get_xlim(), 200)
         rate = np.minimum(workers / limit.workers, 1.0) / limit.service_s
-        ax.plot(workers, rate, color=style.MUTED, linewidth=1.6, zorder=2)
-        ax.annotate(f"predicted: min(N / {limit.name}, 1) / S", (ax.get_xlim()[1], 1.0 / limit.service_s), (-2, 5),
-                    textcoords="offset points", ha="right", fontsize=9, color=style.MUTED)  # fmt: skip
+        _draw_prediction(ax, workers, rate, f"predicted: min(N / {limit.name}, 1) / S")
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     ax.set_ylabel("updates per second")
     ax.set_title("What the master gets done at the start")
     style.note(ax, "first tenth of the run; every marker is a run")
     return ax
+
+
+def _draw_prediction(ax: Axes, workers: np.ndarray, predicted: np.ndarray, words: str) -> None:
+    ax.plot(workers, predicted, color=style.MUTED, linewidth=1.6, zorder=2, label=words)
+    style.legend_of_parts(ax)
 
 
 def sentence(study: Study) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from analysis.data import outcomes, statistics
 from analysis.data.study import Schedule, Study
@@ -12,40 +13,57 @@ from analysis.figures.panels import legend_title
 from analysis.figures.score_axes import plot_score_over
 from analysis.words import capital, listed, number
 
+_ROW = 0.8  # of the distance between rows: what the schedules of a setting take
+_SCHEDULE_INCHES = 0.13  # of a row's height, for each of its schedules
 _MOST_NAMED = 6  # settings in a row that people still read
 
 
 def plot_settings(study: Study, ax: Axes) -> Axes:
     """Draw the score at the end for every setting, one row each, one marker per schedule."""
     variants = [variant for variant in study.variants if len(study.of_variant(variant).done)][::-1]
-    for place, variant in enumerate(variants):
-        part = study.of_variant(variant)
+    parts = [study.of_variant(variant) for variant in variants]
+    most = max(len(part.schedules()) for part in parts)
+    for place, part in enumerate(parts):
         schedules = part.schedules()
         for order, schedule in enumerate(schedules):
-            _draw_end(part, ax, schedule, place + 0.5 * ((order + 0.5) / len(schedules) - 0.5))
-    ax.set_yticks(range(len(variants)), variants)
-    ax.set_ylim(-0.6, len(variants) - 0.4)
+            height = place + _ROW * (0.5 - (order + 0.5) / len(schedules))
+            _draw_end(part, ax, schedule, height, with_share=most == 1)
+    style.rows(ax, variants, inches=_SCHEDULE_INCHES * most)
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"score at the end ({study.score.unit})")
     ax.set_title("Score at the end, by setting")
-    style.note(ax, "IQM of the runs that learned; lines: 95 % interval or range")
+    some = any(outcomes.is_mixed(part, schedule) for part in parts for schedule in part.schedules())
+    pale = "; pale: not all did" if most > 1 and some else ""
+    style.note(ax, f"IQM of the runs that learned{pale}; lines: 95 % interval or range")
+    for schedule in {schedule.label: schedule for part in parts for schedule in part.schedules()}.values():
+        ax.plot([], [], style.shape(schedule), label=schedule.label, **_look(schedule, style.tone(schedule)))
     style.legend(ax, legend_title(study))
     return ax
 
 
-def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float) -> None:
-    """Draw a schedule's score at the end with its spread; its label goes into the legend once."""
+def _look(schedule: Schedule, colour: Any) -> dict[str, Any]:
+    """Return how the marker of a schedule looks: hollow, if it is dynamic."""
+    face, edge = ("white", colour) if schedule.dynamic else (colour, "white")
+    return {"color": colour, "markerfacecolor": face, "markeredgecolor": edge, "markersize": 8,
+            "markeredgewidth": 0.9, "linestyle": "none", "zorder": 3}  # fmt: skip
+
+
+def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float, with_share: bool) -> None:
+    """Draw a schedule's score at the end with its spread, pale if not all of its runs learned."""
     shown = outcomes.shown_estimate(study, schedule)
-    look: dict[str, Any] = {"color": style.tone(schedule), "zorder": 3}
-    look["markerfacecolor"] = "white" if schedule.dynamic else look["color"]
-    ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, **look)
-    label = schedule.label if schedule.label not in ax.get_legend_handles_labels()[1] else None
-    ax.plot(shown.value, height, style.shape(schedule), linestyle="none", markersize=8, label=label,
-            markeredgecolor=look["color"] if schedule.dynamic else "white", markeredgewidth=0.9, **look)  # fmt: skip
-    if outcomes.is_mixed(study, schedule):
+    mixed = outcomes.is_mixed(study, schedule)
+    colour = _pale(style.tone(schedule)) if mixed and not with_share else style.tone(schedule)
+    ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, color=colour, zorder=3)
+    ax.plot(shown.value, height, style.shape(schedule), **_look(schedule, colour))
+    if mixed and with_share:
         hits = outcomes.learned(study, schedule)
         ax.annotate(f"{hits.sum()} of {len(hits)} learned", (shown.value, height), (7, 5), textcoords="offset points",
                     fontsize=8, color=style.tone(schedule))  # fmt: skip
+
+
+def _pale(colour: str) -> tuple[float, ...]:
+    """Return a colour half way to white; one that lets lines shine through would not be read as the same."""
+    return tuple(0.5 * (part + 1.0) for part in to_rgb(colour))
 
 
 def _spread(study: Study, schedule: Schedule, shown: statistics.Estimate) -> tuple[float, float]:

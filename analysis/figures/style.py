@@ -1,13 +1,14 @@
 """One visual language: colour and marker by worker count, dynamic schedules dashed, intervals shaded."""
 
 import math
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib import colormaps, ticker
+from matplotlib import colormaps, patheffects, ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
@@ -17,8 +18,11 @@ from analysis.data.study import Schedule
 
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 _LEGEND_LETTERS = 70  # that fit into a line under a panel
-_MARKERS = "osD^vPX*<>phd8H"  # filled, and told apart in print
+_MARKERS = "osD^vPX*<>dph8H"  # filled, told apart in print, and unlike the one ten places before, which has its colour
 NOTE = "note"  # marks the words under a title
+_NOTE_POINTS = 5  # between them and the axes
+HALO = (patheffects.withStroke(linewidth=2.5, foreground="white"),)  # of words that may meet a line
+_CYCLES: tuple[Any, ...] = ("solid", (0, (4.5, 1.6)), (0, (1.2, 1.2)))  # of settings that share a colour
 LEGEND: dict[str, Any] = {
     "columnspacing": 0.9,
     "handlelength": 2.1,
@@ -38,6 +42,9 @@ _SETTINGS = (  # Okabe & Ito's first, then what is farthest from them, also with
     "#b2b274",
     "#15158c",
 )
+_ROW_LETTERS = 34  # of a row's name in one line
+_ROW_LINE_INCHES = 0.17
+_AROUND_ROWS_INCHES = 0.95  # title, note and axis
 _LABEL_SHARE = 0.026  # of an axis's width, for a digit and half the gap to the next
 _MOST = 120  # workers at the bright end of the colour scale
 _RC = {
@@ -113,8 +120,19 @@ def line(schedule: Schedule, order: int = 0) -> dict:
 
 def _dashes(schedule: Schedule):
     if not schedule.dynamic:
-        return "solid"
+        return setting_dashes(max(schedule.tint, 0))
     return (0, (1.2, 1.2)) if schedule.adaptive or "slides" in schedule.label else (0, (4.5, 1.6))
+
+
+def setting_dashes(place: int) -> Any:
+    """Return the kind of line of the setting at a place: another one each time that the colours begin anew."""
+    return _CYCLES[place // len(_SETTINGS) % len(_CYCLES)]
+
+
+def setting_line(place: int) -> dict[str, Any]:
+    """Return how the line of the setting at a place among others looks."""
+    look = {"color": setting_colour(place), "linestyle": setting_dashes(place), "marker": marker(place)}
+    return {**look, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
 
 def draw_band(
@@ -160,7 +178,10 @@ def _below(ax: Axes) -> dict:
 
 def note(ax: Axes, text: str) -> None:
     """Put small grey words between the title and the axes."""
-    words = ax.text(0.0, 1.03, text, transform=ax.transAxes, ha="left", va="bottom", fontsize=8.5, color=MUTED)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    above = ax.transAxes + ScaledTranslation(0, _NOTE_POINTS / 72, figure.dpi_scale_trans)
+    words = ax.text(0.0, 1.0, text, transform=above, ha="left", va="bottom", fontsize=8.5, color=MUTED)
     words.set_gid(NOTE)
     words.set_in_layout(False)  # too long for its axes, it goes left; the axes keep their size
 
@@ -179,7 +200,13 @@ def plain(axis) -> None:
         low, high = axis.get_view_interval()
         axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 40 * low else (1.0,)))
         axis.set_minor_formatter(ticker.NullFormatter())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: plain_number(value)))
+
+
+def plain_number(value: float) -> str:
+    """Return a tick's number: 20,000 or 859.25 or 0.01."""
+    is_whole = abs(value) >= 1e5 or abs(value - round(value)) < 1e-6 * abs(value)
+    return f"{value:,.0f}" if is_whole else f"{value:,.6g}"
 
 
 def worker_axis(ax: Axes, counts: list[int]) -> None:
@@ -201,6 +228,20 @@ def _labels_with_room(counts: list[int]) -> list[str]:
         labels.append(str(count) if has_room else "")
         last = math.log(count) if has_room else last
     return labels
+
+
+def rows(ax: Axes, labels: list[str], inches: float = 0.0) -> None:
+    """Make y an axis of named rows from 0 on, at least `inches` high each; long names are broken into lines."""
+    broken = [textwrap.fill(label, _ROW_LETTERS) for label in labels]
+    lines = max(label.count("\n") + 1 for label in broken)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    needed = len(labels) * max(inches, _ROW_LINE_INCHES * lines) + _AROUND_ROWS_INCHES
+    figure.set_figheight(max(figure.get_figheight(), needed))
+    ax.set_yticks(range(len(labels)), broken)
+    ax.set_ylim(-0.6, len(labels) - 0.4)
+    if lines > 1:
+        ax.tick_params(axis="y", labelsize=8)
 
 
 def whole_numbers(axis) -> None:

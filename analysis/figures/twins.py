@@ -47,7 +47,7 @@ def plot_twins(study: Study, ax: Axes, column: str) -> Axes:
     style.plain(ax.xaxis)
     ax.set_yscale("symlog", linthresh=1.0)
     style.plain(ax.yaxis)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.06)  # so that a line at 0 is seen
     ax.set(xlabel="time (seconds)", ylabel=_LABELS[column], title=_TITLES[column])
     style.note(ax, "with markers: real processes; dotted: virtual time")
     style.legend(ax)

@@ -16,7 +16,7 @@ from analysis.words import percent
 def plot_workers_alive(study: Study, ax: Axes, axis: str = "episodes") -> Axes:
     """Draw how many workers the dynamic schedules had, over episodes or clock_s."""
     draw_over(study, ax, study.schedules(dynamic=True), "workers", axis)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     style.whole_numbers(ax.yaxis)
     ax.set_ylabel("workers")
     ax.set_title(f"Workers alive over {'time' if axis == 'clock_s' else axis_of(study, axis)[1]}")

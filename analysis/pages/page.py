@@ -32,12 +32,12 @@ def render(
     extras: Extras = NO_EXTRAS,
     on_figure: OnFigure = nobody_asks,
 ) -> str:
-    """Return the page; `on_figure` gets each figure as it is drawn."""
+    """Return the page; `on_figure` gets each figure as it is drawn. No line ends before a %."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     settings = gallery.settings_of(study)
     groups = [_claims(study, setting, extras) for setting in settings] if len(study.done) else []
-    return template.render(
+    html = template.render(
         study=study,
         facts=facts(study),
         answer=answer(study),
@@ -59,6 +59,7 @@ def render(
         commands={"rebuild": rebuild_command(study, extras), "rerun": rerun_command(study)},
         commits=commits(study),
     )
+    return html.replace(" %", f"{NARROW}%")
 
 
 def facts(study: Study) -> str:

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from analysis.figures import style
 
 PANELS = {  # quantity: (title, unit)
     "episodes_per_s": ("Throughput", "episodes/s"),
@@ -13,6 +16,7 @@ PANELS = {  # quantity: (title, unit)
     "staleness_mean": ("Mean staleness", "updates"),
 }
 _BAND = 0.1
+_WIDE = 20.0  # times the least: values that differ by more need a logarithmic axis
 
 
 class Compared(Protocol):
@@ -30,35 +34,55 @@ class Compared(Protocol):
 
 def draw(comparisons: Sequence[Compared], path: Path, panels: Mapping[str, tuple[str, str]] = PANELS) -> None:
     """Write a PNG with a panel per quantity: on the line, a prediction is exact; in the band, within a tenth."""
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
-    axes = figure.subplots(1, len(panels))
+    with style.paper():
+        figure(comparisons, panels).savefig(path, format="png", dpi=110)
+
+
+def figure(comparisons: Sequence[Compared], panels: Mapping[str, tuple[str, str]] = PANELS) -> Figure:
+    """Return the figure, its panels side by side over one legend."""
+    made = Figure(figsize=(13, 5.2), layout="constrained")
+    axes = made.subplots(1, len(panels))
     for ax, (quantity, (title, unit)) in zip(axes, panels.items(), strict=True):
         plot_quantity(comparisons, quantity, ax)
-        ax.set(title=title, xlabel=f"measured, {unit}", ylabel=f"predicted, {unit}")
+        ax.set(xlabel=f"measured ({unit})", ylabel=f"predicted ({unit})")
+        ax.set_title(title, pad=8)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, format="png", dpi=150)
+    made.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=10)
+    return made
 
 
 def plot_quantity(comparisons: Sequence[Compared], quantity: str, ax: Axes) -> Axes:
     """Draw one quantity, predicted against measured, into `ax`, each point with its number of workers."""
     pairs = [comparison.values(quantity) for comparison in comparisons]
-    top = max(max(max(pair) for pair in pairs) * 1.12, 1e-9)  # where all are 0, there is still a line
-    ax.fill_between([0, top], [0, top * (1 - _BAND)], [0, top * (1 + _BAND)], color="#e5e7eb", label="within 10 %")
-    ax.plot([0, top], [0, top], color="#6b7280", linewidth=1, label="exact")
+    line = _limits(ax, np.array(pairs, float))
+    ax.fill_between(line, line * (1 - _BAND), line * (1 + _BAND), color=style.GRID, label="within 10 %")
+    ax.plot(line, line, color=style.MUTED, linewidth=1, label="exact")
+    groups = list(dict.fromkeys(comparison.setting.look[0] for comparison in comparisons))
     seen: set[str] = set()
     for comparison, (predicted, measured) in zip(comparisons, pairs, strict=True):
         label, colour, marker = comparison.setting.look
-        style: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none"}
-        ax.plot(measured, predicted, label=None if label in seen else label, **style)
-        ax.annotate(
-            str(comparison.setting.workers),
-            (measured, predicted),
-            xytext=(5, -9),
-            textcoords="offset points",
-            fontsize=8,
-        )
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markeredgecolor": "white"}
+        ax.plot(measured, predicted, label=None if label in seen else label, markersize=8, **look)
+        _name(ax, str(comparison.setting.workers), (measured, predicted), colour, groups.index(label) < len(groups) / 2)
         seen.add(label)
-    ax.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _limits(ax: Axes, pairs: np.ndarray) -> np.ndarray:
+    """Make both axes the same, logarithmic if values are far apart; return [200] places along them."""
+    least, most = pairs.min(), max(pairs.max(), 1e-9)  # where all are 0, there is still a line
+    far = 0 < least * _WIDE < most
+    low, high = (least / 1.6, most * 1.6) if far else (0.0, 1.12 * most)
+    if far:
+        ax.set(xscale="log", yscale="log")
+    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        style.plain(axis)
+    return np.geomspace(low, high, 200) if far else np.linspace(low, high, 200)
+
+
+def _name(ax: Axes, workers: str, place: tuple[float, float], colour: str, above: bool) -> None:
+    """Write a number of workers beside its point: above the first groups, below the others, which often coincide."""
+    offset, align = ((-4, 4), "right") if above else ((4, -4), "left")
+    vertical = "bottom" if above else "top"
+    ax.annotate(workers, place, offset, textcoords="offset points", fontsize=8, color=colour, ha=align, va=vertical)

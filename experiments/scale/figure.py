@@ -7,30 +7,41 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from a3c_core.results.files import write_whole
-
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#555555")
-_MARKERS = "osD^v"
+from analysis.figures import style
 
 
 def draw(table: list[dict[str, Any]], path: Path) -> None:
     """Draw what each way reaches, and what workers that never wait would."""
+    with style.paper():
+        made = figure(table)
+        write_whole(path, lambda target: made.savefig(target, format="png", dpi=90))
+
+
+def figure(table: list[dict[str, Any]]) -> Figure:
+    """Return the figure, a row of panels for each learner, over one legend."""
     learners, latencies = (list(dict.fromkeys(row[name] for row in table)) for name in ("learner", "latency"))
-    figure = Figure(figsize=(15, 10), layout="constrained")
-    axes = figure.subplots(len(learners), len(latencies), squeeze=False)
+    made = Figure(figsize=(13, 3.1 * len(learners) + 0.5), layout="constrained")
+    axes = made.subplots(len(learners), len(latencies), squeeze=False)
     for across, learner in zip(axes, learners, strict=True):
         for ax, latency in zip(across, latencies, strict=True):
             _panel(ax, [row for row in table if (row["learner"], row["latency"]) == (learner, latency)])
-            ax.set_title(f"{learner}, {latency}")
+            ax.set_title(f"{learner}, {latency}", fontsize=10, pad=6)
+        across[0].set_ylabel("gradients per second")
+    for ax in axes[-1]:
+        ax.set_xlabel("workers")
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    write_whole(path, lambda target: figure.savefig(target, format="png", dpi=80))
+    made.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=10)
+    return made
 
 
 def _panel(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    ways = list(dict.fromkeys(row["way"] for row in rows))
-    for way, colour, marker in zip(ways, _COLOURS, _MARKERS, strict=False):
+    for place, way in enumerate(dict.fromkeys(row["way"] for row in rows)):
         points = [(row["workers"], row["gradients_per_s"]) for row in rows if row["way"] == way]
-        ax.plot(*zip(*points, strict=True), marker=marker, markersize=4, color=colour, label=way)
-    free = [(row["workers"], row["gradients_per_s"] / row["efficiency"]) for row in rows if row["way"] == ways[0]]
-    ax.plot(*zip(*free, strict=True), ":", color="#6b7280", label="if nobody waited")
-    ax.set(xscale="log", yscale="log", xlabel="workers", ylabel="gradients per second")
+        ax.plot(*zip(*points, strict=True), label=way, **{**style.setting_line(place), "markersize": 5})
+    first = rows[0]["way"]
+    free = [(row["workers"], row["gradients_per_s"] / row["efficiency"]) for row in rows if row["way"] == first]
+    ax.plot(*zip(*free, strict=True), ":", color=style.MUTED, label="if nobody waited")
+    ax.set(xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        style.plain(axis)
+    ax.tick_params(labelsize=8)
