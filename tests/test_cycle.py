@@ -161,7 +161,7 @@ def test_it_is_for_what_compiled_code_can_do(settings, compiled):
     config = RunConfig.model_validate({"runtime": "processes", "workers": "1", **settings})
     layout = Layout(slots=1, parameters=3, agents=1, averages=0, mail_bytes=0)
     channel = SharedChannel(config, 0, layout.arrays(mmap.mmap(-1, layout.nbytes)), 0, 0)
-    assert can_be_compiled(config, make_engine(config), channel) == compiled
+    assert can_be_compiled(make_engine(config), config, channel) == compiled
 
 
 def test_compiled_code_grants_as_python_does():

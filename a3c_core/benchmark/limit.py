@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,8 @@ def _note(rate: float, flop: int) -> str:
 
 def _parts_of_a_step(course: Course) -> dict[str, tuple[Callable[[int], object], int, int]]:
     """Return what does each part for a whole episode, its steps, and the arithmetic of a step in it."""
-    engine, parameters = course.engine("compiled"), course.parameters
+    engine: Any = course.engine("compiled")
+    parameters = course.parameters
     environment, gradient = engine.new_environment(), np.empty_like(course.parameters)
     environment.begin_episode(SEED, 0, course.episodes[-1])
     steps = engine.play(parameters, environment).env_steps

@@ -1,12 +1,13 @@
 """A worker whose cycle is one compiled call: Python for each gradient would cost more than a short episode."""
 
 import sys
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from a3c_core.config import RunConfig
 from a3c_core.engines import kernels
+from a3c_core.engines.base import Engine
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.machine.system_calls import new_desk
 from a3c_core.real.channels import SharedChannel
@@ -17,12 +18,14 @@ from a3c_core.streams import ONE_WORD, shared_actions
 _PIECES = np.int64(1000)  # of work in one call
 
 
-def can_be_compiled(config: RunConfig, engine: Any, channel: SharedChannel) -> bool:
+def can_be_compiled(engine: Engine, config: RunConfig, channel: SharedChannel) -> TypeGuard[CompiledEngine]:
     """Return whether a worker does nothing in its cycle that compiled code can't."""
-    plain = type(channel) is SharedChannel and type(engine) is CompiledEngine and sys.platform == "linux"
+    if type(engine) is not CompiledEngine or type(channel) is not SharedChannel or sys.platform != "linux":
+        return False
     single = config.agents_per_worker == 1 and not config.gradients.carries_parameters
     timely = not config.is_paced and not config.environment.wait_s
-    return plain and single and timely and isinstance(engine.settings, kernels.Settings) and config.seed < ONE_WORD
+    small = config.seed < ONE_WORD
+    return single and timely and small and isinstance(engine.settings, kernels.Settings)
 
 
 class CompiledCycle:

@@ -26,9 +26,8 @@ class Grants:
         self._agents, self._slots = agents, len(slots)
         counts = np.zeros((2, len(slots)), np.int64)
         self.tally = Tally(slots["granted"], counts[0], counts[1], np.zeros(1, np.int64))
-        self._shown, self.granted, self._under_way, self._left = map(
-            memoryview, self.tally
-        )  # for Python, which is slow
+        views: list[memoryview] = [array.data for array in self.tally]  # which Python reads and writes faster
+        self._shown, self.granted, self._under_way, self._left = views
 
     def open(self, granted: list[int], left: int) -> None:
         """Begin with `left` episodes to grant, in slots that have had numbers below `granted`."""

@@ -29,7 +29,7 @@ def _load_cycle(engine: CompiledEngine) -> None:
     layout = Layout(slots=1, parameters=engine.model.spec.size, agents=1, averages=0, mail_bytes=0)
     arrays = layout.arrays(mmap.mmap(-1, layout.nbytes))
     channel = SharedChannel(_CONFIG, 0, arrays, _NOBODY, _NOBODY)
-    if can_be_compiled(_CONFIG, engine, channel):
+    if can_be_compiled(engine, _CONFIG, channel):
         CompiledCycle(_CONFIG, 0, 0, engine, arrays, channel)
 
 

@@ -84,7 +84,7 @@ def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: Share
     channel = _channel(config, slot, arrays, ends)
     worker, engine = new_worker(config, slot, episode, channel)
     cycle: Callable[[], None]
-    if can_be_compiled(config, engine, channel):
+    if can_be_compiled(engine, config, channel):
         cycle = CompiledCycle(config, slot, episode, engine, arrays, channel).work_on
     else:
         cycle = ReadableCycle(config, worker, engine, arrays, channel).work_once

@@ -63,6 +63,15 @@ def numbers_in(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, numpy_type(column.type))
 
 
+def joined(parts: Iterable[pa.ChunkedArray], count: int, kind: pa.DataType) -> NDArray[Any]:
+    """Return parts of a column of `count` numbers in one array; nothing is held of a part that is done."""
+    values, end = np.empty(count, numpy_type(kind)), 0
+    for part in parts:
+        values[end : end + len(part)] = numbers_in(part)
+        end += len(part)
+    return values
+
+
 def _numbers(chunk: pa.Array) -> NDArray[Any]:
     values = np.frombuffer(chunk.buffers()[1], numpy_type(chunk.type))
     return values[chunk.offset : chunk.offset + len(chunk)]
@@ -88,6 +97,13 @@ def write_stream(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> in
             file.write_table(group)
             rows += len(group)
     return rows
+
+
+def read_column(path: Path, name: str) -> Iterator[pa.ChunkedArray]:
+    """Yield one column of a file, a group of rows at a time."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, columns=[name])[name]
 
 
 def _groups(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:

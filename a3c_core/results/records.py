@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from a3c_core.results.files import write_whole
 from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.results.record_files import concatenate, from_rows, numbers_in, numpy_type, write_part, write_stream
+from a3c_core.results.record_files import (
+    concatenate,
+    from_rows,
+    joined,
+    numbers_in,
+    read_column,
+    write_part,
+    write_stream,
+)
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -184,20 +192,9 @@ class RecordWriter:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all records that were finished [count]; of a long run nothing else is held meanwhile."""
-        values = np.empty(self.count, numpy_type(self.schema.field(name).type))
-        end = 0
-        for part in self._column_parts(name):
-            values[end : end + len(part)] = numbers_in(part)
-            end += len(part)
-        return values
-
-    def _column_parts(self, name: str) -> Iterator[pa.ChunkedArray]:
-        if self._directory is None:
-            yield from (part[name] for part in self._parts)
-            return
-        with pq.ParquetFile(self._directory / self._table.file) as file:
-            for group in range(file.num_row_groups):
-                yield file.read_row_group(group, columns=[name])[name]
+        held = (part[name] for part in self._parts)
+        parts = read_column(self._directory / self._table.file, name) if self._directory else held
+        return joined(parts, self.count, self.schema.field(name).type)
 
     def _keep(self, directory: Path, count: int) -> None:
         """Let the first parts hold the first `count` records; each at any time its old self, or its beginning."""
