@@ -48,6 +48,7 @@ def collect(config, directory=None, on_episode=None):
             on_episode(run, record)
 
     run = Run(config, directory, remember)
+    run.runtime.write_up_after = 1  # along the way, not when so short a run is over
     return run.finish(), records
 
 
@@ -141,7 +142,9 @@ def test_auto_lets_workers_go():
         runtime.inbox.count_busy = lambda: 0.0 if record.episode < 600 else 1.0  # as if idle, then swamped
 
     schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}
-    summary, records = collect(config_of(workers="auto", episodes=1500, schedule=schedule), on_episode=look)
+    slow = {"wait_s": 2e-5}  # or the queue would be full all the time, whatever the master seems to do
+    config = config_of(workers="auto", episodes=1500, schedule=schedule, environment=slow)
+    summary, records = collect(config, on_episode=look)
     assert_each_once(summary, records, 1500)
     assert max(alive) >= 6
     assert records[-1].workers_alive <= 4

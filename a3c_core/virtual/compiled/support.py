@@ -2,8 +2,7 @@
 
 from a3c_core.config import RunConfig
 from a3c_core.schedules import rule_of
-
-_ONE_WORD = 1 << 32
+from a3c_core.streams import ONE_WORD
 
 
 def why_not_compiled_time(config: RunConfig) -> str | None:
@@ -23,6 +22,6 @@ def why_not_compiled_time(config: RunConfig) -> str | None:
         return "workers that wait for a bound on staleness are not compiled"
     if config.span.auto and exchange.batch > max(1, rule_of(config.span, config.schedule).spacing):
         return "compiled code has room for one change of the worker count an update"
-    if config.seed >= _ONE_WORD:
+    if config.seed >= ONE_WORD:
         return "compiled streams take seeds of 32 bits"
     return None
