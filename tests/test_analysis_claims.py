@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.claims.catalogue import judge_all, load
+from analysis.claims.claim import of_every_study
 from analysis.claims.finding import VERDICTS, Finding, above, corrected, runs_needed, together
 from analysis.claims.verdicts import as_good, better
 from analysis.data.statistics import Estimate
@@ -21,7 +22,8 @@ BELIEVED = {
     "10->20": {"final_score": 60.0, "clock_s": 20_000.0, "steps_per_s": 900.0},
     "10->32": {"final_score": 60.0, "clock_s": 18_000.0},
 }
-OF_SPEED = [number for number, claim in enumerate(load(), start=1) if claim.of_speed]
+EVERYWHERE = {number: claim for number, claim in enumerate(load(), start=1) if claim.asked_of is of_every_study}
+OF_SPEED = [number for number, claim in EVERYWHERE.items() if claim.of_speed]
 
 
 def verdict(number, schedules, **options):
