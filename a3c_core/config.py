@@ -154,10 +154,8 @@ class RunConfig(Section):
         transport, channel = self.gradients.transport, self.gradients.channel
         if self.runtime in ("simulate", "ray") and transport != "shared":
             raise ValueError(f"exchange.transport is for processes and threads: leave it out with {self.runtime}")
-        if not self.is_virtual and self.topology == "sharded":
-            raise ValueError(f"topology sharded is for virtual time: {self.runtime} has one master")
         if not self.is_virtual and (reason := getattr(self.exchange, "why_not_real", None)):
-            raise ValueError(f"{reason} with runtime: {self.runtime}")
+            raise ValueError(f"{reason} (runtime: {self.runtime})")
         if self.runtime == "ray" and self.topology == "hogwild":
             raise ValueError("topology hogwild needs workers that share memory, and runtime ray has none")
         fitting = {"shared": "latest", "queue": "mailbox"}[transport]

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from a3c_core import engines
-from a3c_core.algorithms import make_algorithm
-from a3c_core.algorithms.base import Algorithm, has_target
+from a3c_core.algorithms import ALGORITHMS, make_algorithm
+from a3c_core.algorithms.base import Algorithm, HandsOver, has_target
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games import make_game
@@ -12,6 +12,8 @@ from a3c_core.games.base import Game
 from a3c_core.models import make_model
 from a3c_core.models.base import Model, memory_shape_of
 from a3c_core.topologies import TOPOLOGIES
+
+_WORDS: dict[HandsOver, str] = {"gradient": "gradients", "trajectory": "trajectories", "experience": "experience"}
 
 
 class Parts(NamedTuple):
@@ -55,22 +57,30 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         return "model", f"{config.model} remembers, which {config.algorithm} can't learn from: algorithm: a3c can"
     if limit := engines.why_not(config.engine, game, model, algorithm):
         return "engine", f"{limit}; tensorflow runs everything"
-    if (algorithm.hands_over == "experience") != (config.topology == "gorila"):
-        return "topology", "algorithm: dqn and topology: gorila need each other, for replay memories and learners"
+    topology = TOPOLOGIES.get(config.topology)
+    if algorithm.hands_over not in topology.takes:
+        return "topology", _not_taken(config, algorithm.hands_over, topology.takes)
     if algorithm.hands_over == "trajectory" and (found := _unfit_for_trajectories(config)):
         return found
-    if found := TOPOLOGIES.get(config.topology).why_not(config):
+    if found := topology.why_not(config):
         return found
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
         return "environment.id", f"virtual time needs games that can be saved: {reason}"
     return None
 
 
+def _not_taken(config: RunConfig, handed_over: HandsOver, taken: tuple[HandsOver, ...]) -> str:
+    """Say what an algorithm's workers hand over that the topology does not take, and which parts would do."""
+    takers = [name for name in TOPOLOGIES.names() if handed_over in TOPOLOGIES.get(name).takes]
+    givers = [name for name in ALGORITHMS.names() if ALGORITHMS.get(name).hands_over in taken]
+    given, wanted = _WORDS[handed_over], " or ".join(_WORDS[one] for one in taken)
+    hands = f"algorithm {config.algorithm} hands over {given}, which topology: {' or '.join(takers) or 'none'} takes"
+    return f"{hands}; {config.topology} takes {wanted}, of algorithm: {' or '.join(givers)}"
+
+
 def _unfit_for_trajectories(config: RunConfig) -> tuple[str, str] | None:
     """Return the first setting of the exchange, with the reason, that means something for gradients only."""
     learns = f"{config.algorithm} learns from trajectories"
-    if config.topology != "master":
-        return "topology", f"{learns}, which go to one learner: topology: master"
     exchange = config.gradients
     if exchange.batch > 1:
         return "exchange.batch", f"{learns}, of which its learner makes batches: set learner.batch_steps"

@@ -11,14 +11,14 @@ from a3c_core.machine.jit import exact
 
 MT_WORDS = 624
 _POOL = 4  # words of a SeedSequence's pool
-_ONE_WORD = 1 << 32
+ONE_WORD = 1 << 32  # seeds and keys below it are streams that compiled code can make
 _MOST_KEYS = 8
 
 
 def stream_words(seed: int, *key: int) -> NDArray[np.uint64]:
     """Return uint64 [2, 4]: seeds of two independent streams (game, actions) that belong to `seed` and `key` alone."""
     words = np.empty((2, 4), np.uint64)
-    if seed < _ONE_WORD and all(part < _ONE_WORD for part in key) and len(key) <= _MOST_KEYS:
+    if seed < ONE_WORD and all(part < ONE_WORD for part in key) and len(key) <= _MOST_KEYS:
         write_words(np.array((seed, 0, 0, 0, *key), np.uint32), words)
     else:
         words[:] = np.random.SeedSequence(seed, spawn_key=key).generate_state(8, np.uint64).reshape(2, 4)

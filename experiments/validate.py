@@ -24,7 +24,7 @@ from experiments.agreement.report import Report, number
 
 EXAMPLES = """\
 examples:
-  python -m experiments.validate                             # some minutes; into results/validation
+  python -m experiments.validate                             # ten minutes; into results/validation
   python -m experiments.validate --quick --out /tmp/check    # half a minute, fewer settings, less certain
   python -m experiments.validate --episodes 5000             # longer runs: steadier numbers
   python -m experiments.validate --paced --speed 20          # real processes at the report's costs: ten minutes
@@ -38,23 +38,33 @@ QUANTITIES = {  # fields of a summary: what they are called, and how they are wr
     "staleness_mean": ("staleness", "{:.1f}"),
 }
 TOLERANCE = 0.1
+ROUNDS = 5
 QUICK_EPISODES = 50
 _MOST_EPISODES = 1_000_000
 _PLAIN_WIDTH = 140  # characters, where there is no terminal to ask
 _LEGEND = (
-    "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s. Spread: how much slower than "
-    "the fastest real run, which counts, the slowest one was."
+    "Pairs are predicted / measured, utilisation is the master's. Error: of episodes/s, the median of several rounds, "
+    "each with a calibration of its own. Spread: how much slower than the fastest the slowest real run was."
 )
 
 
 def compare_all(episodes: int, quick: bool, console: rich.console.Console) -> list[Comparison]:
-    """Try every setting, saying which one it is."""
-    comparisons = []
+    """Try every setting in every round, saying which one it is and how long the rest will take."""
+    tried, rounds = list(settings(quick)), 1 if quick else ROUNDS
+    comparisons = [Comparison(setting, [], []) for setting in tried]
+    began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as directory, console.status("getting ready") as status:
-        bench = Bench(Path(directory), episodes, seconds=0.2 if quick else 2.0, runs=1 if quick else 3)
-        for setting in settings(quick):
-            status.update(str(setting))
-            comparisons.append(bench.compare(setting))
+        bench = Bench(Path(directory), episodes, seconds=0.2 if quick else 2.0)
+        for number_of in range(1, rounds + 1):
+            status.update(f"round {number_of} of {rounds}: what things cost")
+            bench.calibrate()
+            for comparison in comparisons:
+                status.update(f"round {number_of} of {rounds}: {comparison.setting}")
+                predicted, measured = bench.compare(comparison.setting)
+                comparison.predicted.append(predicted)
+                comparison.measured.append(measured)
+            left_s = (time.monotonic() - began_s) / number_of * (rounds - number_of)
+            console.print(f"Round {number_of} of {rounds} done; {duration(left_s)} to go", highlight=False)
     return comparisons
 
 

@@ -1,5 +1,6 @@
 """The longest files first, so that two workers (`make test`) are done at about the same time; sweeps without pages."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ LONGEST_FIRST = (
     "test_setup",
     "test_lost_records",
 )
+
+
+def pytest_configure():
+    """Hear Ctrl-C, also where a script that is deaf to it started the tests: what they start would be deaf, too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

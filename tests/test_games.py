@@ -9,6 +9,8 @@ import pytest
 from a3c_core.config import RunConfig
 from a3c_core.games import atari, make_game, score_of
 from a3c_core.games.base import EnvironmentConfig, Score
+from a3c_core.games.flappy_env import OBSERVATIONS
+from a3c_core.games.flappy_game import OBSERVED
 from a3c_core.parts import parts_of
 from a3c_core.results.records import EpisodeRecord, RecordWriter, read_records
 from a3c_core.train import train
@@ -205,3 +207,8 @@ def test_a_row_of_numbers_that_is_not_shown_is_zeros():
     for _ in range(10):
         environment.step(0)
     assert not environment.observation.any()
+
+
+def test_flappy_bird_is_learned_from_what_its_environment_shows():
+    spaces = {name: (space.shape, str(space.dtype)) for name, (space, *_) in OBSERVATIONS.items()}
+    assert spaces == OBSERVED

@@ -47,8 +47,8 @@ def test_other_errors_are_still_shown(tmp_path):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_cell_that_is_told_to_stop_at_an_import_says_so_and_leaves_no_traceback(name, tmp_path, monkeypatch):
     """The module's real content follows, so that the imports come to their end and the cell can answer."""
-    real = "import sys\nsys.path.pop(0)\ndel sys.modules['gymnasium']\nimport gymnasium"
-    environment = interrupting(tmp_path, "gymnasium", name=name, pause_s=0, rest=real)
+    real = "import sys\nsys.path.pop(0)\ndel sys.modules['yaml']\nimport yaml"
+    environment = interrupting(tmp_path, "yaml", name=name, pause_s=0, rest=real)
     monkeypatch.setattr(processes, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
     log = tmp_path / "log.txt"

@@ -6,15 +6,18 @@ import signal
 import time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from a3c_core.benchmark.feeder import FedMaster
+from a3c_core.config import RunConfig
 from a3c_core.real import pool as pool_module
 from a3c_core.real import worker_main
 from a3c_core.real.pool import LocalPool, Loss
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import Layout, SharedBlock
+from a3c_core.results.records import read_records
 from a3c_core.train import Run
 from tests.test_processes import TRANSPORTS, assert_each_once, collect, config_of
 
@@ -155,15 +158,17 @@ def test_a_message_of_another_generation_is_refused(transport):
     fed.close()
 
 
-def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(tmp_path):
-    config = config_of(episodes=200)
+@pytest.mark.parametrize("queue", ["bounded", "unbounded"])  # gradients wait with the workers, or with the master
+def test_gradients_that_waited_when_a_run_was_interrupted_are_counted_once(queue, tmp_path):
+    config = RunConfig(workers="4", episodes=200, runtime="processes", exchange={"queue": queue})
     run = Run(config, tmp_path)
     run.runtime.start()
-    while not run.runtime.waiting:
+    while not (run.runtime.waiting or run.runtime.log.episodes):
         run.runtime._collect()
     run.checkpoint()
     run.runtime.stop()
-    summary, records = collect(config, tmp_path)
+    summary, _ = collect(config, tmp_path)
+    records = [SimpleNamespace(**row) for row in read_records(tmp_path).to_pylist()]  # those of before included
     assert_each_once(summary, records, 200)
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -49,6 +48,7 @@ def collect(config, directory=None, on_episode=None):
             on_episode(run, record)
 
     run = Run(config, directory, remember)
+    run.runtime.write_up_after = 1  # along the way, not when so short a run is over
     return run.finish(), records
 
 
@@ -94,21 +94,6 @@ def test_one_waiting_worker_plays_the_game_of_virtual_time():
         train(RunConfig(workers="1", episodes=200, runtime=runtime, exchange=waiting), on_episode=records.append)
         games[runtime] = [(record.score, record.steps, record.version_pulled, record.staleness) for record in records]
     assert games["processes"] == games["simulate"] == games["threads"]
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_killed_workers_cost_no_episode(transport):
-    victims = random.Random(1)
-
-    def kill(run, record):
-        if record.episode % 150 == 149:
-            member = run.runtime.pool.members[victims.choice(sorted(run.runtime.pool.members))]
-            with contextlib.suppress(ProcessLookupError):  # the last victim, not yet replaced
-                os.kill(member.body.pid, signal.SIGKILL)
-
-    summary, records = collect(config_of(transport, workers="20", episodes=1500), on_episode=kill)
-    assert_each_once(summary, records, 1500)
-    assert 3 <= summary.crashes <= 10
 
 
 def test_a_stuck_worker_is_replaced():
@@ -157,7 +142,9 @@ def test_auto_lets_workers_go():
         runtime.inbox.count_busy = lambda: 0.0 if record.episode < 600 else 1.0  # as if idle, then swamped
 
     schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}
-    summary, records = collect(config_of(workers="auto", episodes=1500, schedule=schedule), on_episode=look)
+    slow = {"wait_s": 2e-5}  # or the queue would be full all the time, whatever the master seems to do
+    config = config_of(workers="auto", episodes=1500, schedule=schedule, environment=slow)
+    summary, records = collect(config, on_episode=look)
     assert_each_once(summary, records, 1500)
     assert max(alive) >= 6
     assert records[-1].workers_alive <= 4

@@ -168,6 +168,17 @@ def test_rounds_have_no_staleness(cluster, backups):
     assert {record.staleness for record in records} == {0}
 
 
+def test_bundles_of_actor_memory_and_learner_are_actors(cluster, tmp_path):
+    """Gorila: what a bundle hands over before it has enough to draw from is rejected, then it learns."""
+    learner = {"learn_from": 200, "memory_steps": 1_000, "target_every": 1_000, "t_max": 10}
+    parts = {"algorithm": "dqn", "topology": "gorila", "exchange": {"pace": "in_step", "shards": 1, "bound": 2}}
+    config = RunConfig.model_validate({"workers": "3", "episodes": 150, "runtime": "ray", "learner": learner, **parts})
+    summary, records = collect(config, tmp_path)
+    assert_each_once(summary, records, 150)
+    assert summary.staleness_max <= 2
+    assert summary.gradients_applied > summary.gradients_rejected > 0
+
+
 def test_parameters_are_stored_once_per_version(cluster, monkeypatch):
     stored = []
     put = ray.put

@@ -23,6 +23,7 @@ STUDIES = (
     "entropy",
     "sensitivity",
     "frames",
+    "paced",
 )
 
 

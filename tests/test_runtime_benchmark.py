@@ -2,7 +2,9 @@
 
 import json
 
-from a3c_core.benchmark import frames, runtime
+import pytest
+
+from a3c_core.benchmark import courses, frames, limit, runtime, start, virtual
 from a3c_core.benchmark.__main__ import main
 
 
@@ -40,3 +42,31 @@ def test_frames_are_measured_by_agents_and_by_workers(tmp_path, monkeypatch):
     assert list(rows) == [f"{what}, {agents} agents" for what in ("act", "learn", "1 processes") for agents in (1, 4)]
     assert rows["act, 4 agents"]["ratio"] == facts["acting for 4 agents at once against one, on one core"]
     assert "h per million steps" in rows["learn, 1 agents"]["note"]
+
+
+def test_virtual_time_is_measured_by_its_twins_and_by_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(virtual, "LONG_TRAINING", 20)
+    rows, facts = measured(tmp_path, "virtual")
+    assert len(rows) == 7
+    compiled, twin = (rows[f"short, 10 workers, {way}"] for way in ("compiled", "Python"))
+    assert compiled["ratio"] == compiled["per_second"] / twin["per_second"] > 0
+    most = rows["short, 10,000 workers, compiled"]
+    assert facts["cost of an episode, 10,000 workers against 10"] == pytest.approx(1 / most["ratio"])
+
+
+def test_a_step_is_measured_beside_what_a_core_can_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(limit, "long_course", courses.short_course)
+    rows, facts = measured(tmp_path, "limit")
+    assert facts["arithmetic of a step, played and differentiated"] == 6912
+    assert rows["arithmetic at the core's peak"]["per_second"] * 6912 == pytest.approx(1e9 * facts["the core's peak"])
+    share = 100 * rows["play and gradient"]["ratio"]
+    assert 0 < facts["share of the peak, long episodes"] == pytest.approx(share)
+    assert sum(name.startswith("a short episode") for name in facts) == 4
+
+
+def test_starting_is_measured_in_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "_LOOKS", 1)
+    monkeypatch.setattr(start, "_RUN", "import sys; assert len(sys.argv) == 3")
+    rows, facts = measured(tmp_path, "start")
+    assert list(rows) == ["Python alone", "import a3c_core", "import of a run", "a run of 1 episode"]
+    assert facts["peak memory of a run of 50,000 episodes"] > 1

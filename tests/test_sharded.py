@@ -9,6 +9,7 @@ from a3c_core.learners.gradients import GradientLearner
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.results.records import read_records
 from a3c_core.train import train
+from a3c_core.virtual.capacity import capacity
 from a3c_core.virtual.costs import load_profile
 from a3c_core.virtual.simulation import Simulation
 from tests.fake_engine import FakeEngine, simulate
@@ -47,6 +48,15 @@ def test_each_server_costs_its_share():
         assert {record.status for record in records} == {"applied"}
     assert clocks[1] / clocks[2] == pytest.approx(2, rel=0.05)
     assert clocks[1] / clocks[4] == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.parametrize(("shards", "fixed", "times"), [(1, 0.0, 1.0), (4, 0.0, 4.0), (4, 0.5, 1.6), (100, 1.0, 1.0)])
+def test_shards_move_the_number_of_workers_that_are_borne(shards, fixed, times):
+    one = capacity(RunConfig(episodes=80, profile="uniform"))
+    many = capacity(config_of(shards, fixed=fixed, profile="uniform"))
+    assert many.n0 / one.n0 == pytest.approx(times)
+    assert (many.limit_name, many.cycle_s) == ("N0", one.cycle_s)
+    assert capacity(config_of(shards, pull="after_apply")).limit_name == "N*"
 
 
 def simulate_wide(config, profile):

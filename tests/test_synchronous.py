@@ -1,10 +1,5 @@
 """Rounds: no staleness, the pace of the slowest that a round waits for, and late gradients that are counted."""
 
-import contextlib
-import os
-import random
-import signal
-
 import numpy as np
 import pytest
 
@@ -124,18 +119,3 @@ def test_real_rounds_have_no_staleness(runtime, backups):
     if not backups:
         versions = [record.version_applied for record in records]
         assert set(np.bincount(versions)[1:20].tolist()) == {3}
-
-
-def test_killed_workers_cost_no_episode_and_no_round():
-    victims = random.Random(1)
-
-    def kill(run, record):
-        if record.episode % 40 == 39:
-            member = run.runtime.pool.members[victims.choice(sorted(run.runtime.pool.members))]
-            with contextlib.suppress(ProcessLookupError):  # the last victim, not yet replaced
-                os.kill(member.body.pid, signal.SIGKILL)
-
-    summary, records = collect(config_of(4, 160, 1, runtime="processes"), on_episode=kill)
-    assert_each_once(summary, records, 160)
-    assert {record.staleness for record in records if record.status == "applied"} == {0}
-    assert summary.crashes >= 2

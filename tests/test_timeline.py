@@ -18,8 +18,17 @@ TOPOLOGIES = {
     "sharded": {"topology": "sharded", "exchange": {"shards": 2}},
     "hogwild": {"topology": "hogwild"},
     "ga3c": {"topology": "ga3c"},
+    "gorila": {"topology": "gorila", "algorithm": "dqn", "learner": {"learn_from": 100}},
 }
-SERVERS = {"master": {"master"}, "synchronous": {"master"}, "sharded": {"server"}, "hogwild": set()}
+PLAYERS = {"ga3c": "agent", "gorila": "actor"}
+OTHERS = {
+    "master": {"master"},
+    "synchronous": {"master"},
+    "sharded": {"server"},
+    "hogwild": set(),
+    "ga3c": {"predictor", "trainer"},
+    "gorila": {"learner", "server"},
+}
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
@@ -27,8 +36,8 @@ def test_nobody_does_two_things_at_once(name, tmp_path):
     train(RunConfig.model_validate({"workers": "4", "episodes": 40, **TOPOLOGIES[name]}), tmp_path)
     spans = spans_until(tmp_path, settings_of(tmp_path), 2.0)
     everybody = rows_of(spans)
-    players = "agent" if name == "ga3c" else "worker"
-    assert {role for role, _ in everybody} == {players} | SERVERS.get(name, {"predictor", "trainer"})
+    players = PLAYERS.get(name, "worker")
+    assert {role for role, _ in everybody} == {players} | OTHERS[name]
     assert sum(role == players for role, _ in everybody) == 4
     for row in everybody:
         times = sorted((span.start_s, span.end_s) for span in spans if (span.role, span.number) == row)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from a3c_core import train as train_module
@@ -77,6 +78,16 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path):
     assert records_of(tmp_path / "here") != records_of(tmp_path / "other")
 
 
+def test_a_compiled_run_imports_nothing_that_it_does_not_need(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from a3c_core.config import RunConfig; from a3c_core.train import train;"
+        "train(RunConfig(workers='2', episodes=20), Path(sys.argv[1]));"
+        "print({'tensorflow', 'keras', 'pandas', 'gymnasium', 'matplotlib', 'mlflow'} & set(sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ended.stdout == "set()\n"
+
+
 def test_worker_0_meets_the_same_pipes_among_4_and_among_40():
     """With parameters that never change (a learning rate of almost 0) all of its episodes are the same."""
     frozen = LearnerConfig(optimizer="sgd", learning_rate=1e-30)
@@ -86,7 +97,8 @@ def test_worker_0_meets_the_same_pipes_among_4_and_among_40():
         config = RunConfig(workers=str(workers), episodes=10 * workers, learner=frozen)
         train(config, on_episode=writer.append)
         writer.finish()
-        table = writer.columns("worker", "worker_episode", "score", "steps", "entropy").to_pandas()
+        names = "worker", "worker_episode", "score", "steps", "entropy"
+        table = pd.DataFrame({name: writer.column(name) for name in names})
         own = table[(table["worker"] == 0) & (table["worker_episode"] < 5)].sort_values("worker_episode")
         episodes[workers] = own[["worker_episode", "score", "steps", "entropy"]].to_numpy().tolist()
     assert len(episodes[4]) == 5

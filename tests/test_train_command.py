@@ -7,6 +7,7 @@ import sys
 import pytest
 from PIL import Image
 
+from a3c_core.advise.own_runs import read_cell
 from a3c_core.config import RunConfig
 from a3c_core.results.records import read_records
 from a3c_core.train import train
@@ -34,6 +35,14 @@ def test_a_run_ends_in_a_sentence_and_a_picture(tmp_path, monkeypatch, capsys):
     expected = train(RunConfig(workers="4", episodes=300, learner={"learning_rate": 1e-3}), tmp_path / "same")
     assert expected.episodes == 300
     assert read_records(directory)["score"] == read_records(tmp_path / "same")["score"]
+
+
+@pytest.mark.parametrize("pull", ["at_once", "after_apply"])
+def test_a_runs_folder_says_how_it_was_run(pull, tmp_path):
+    """So that advise need not guess whether its workers waited, which short updates would not show."""
+    assert main(["--workers", "2", "--episodes", "100", "--set", f"exchange.pull={pull}", "--out", str(tmp_path)]) == 0
+    assert RunConfig.model_validate_json((tmp_path / "config.json").read_text()).gradients.pull == pull
+    assert read_cell(tmp_path).waits is (pull == "after_apply")
 
 
 def test_settings_are_listed_with_what_was_given(capsys):

@@ -246,7 +246,7 @@ def test_a_parcel_that_is_not_finite_is_refused_alone():
         (
             {"topology": "hogwild"},
             "topology",
-            "ppo learns from trajectories, which go to one learner: topology: master",
+            "ppo hands over trajectories, which topology: master takes; hogwild takes gradients",
         ),
         ({"engine": "report"}, "engine", "hand over gradients only"),
         ({"environment": {"id": "CartPole-v1"}}, "engine", "FlappyBird-v0"),

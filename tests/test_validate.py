@@ -103,8 +103,8 @@ def test_quick_validation_writes_its_table_and_figure(tmp_path, capsys, monkeypa
 def test_the_closing_sentence_names_what_is_off():
     summary = train(RunConfig(workers="1", episodes=10, profile="uniform"))
     off = summary._replace(episodes_per_s=summary.episodes_per_s * 2)
-    exact = Comparison(Setting("short", "shared", 1), summary, [summary])
-    doubled = Comparison(Setting("waiting", "queue", 40), off, [summary, summary])
+    exact = Comparison(Setting("short", "shared", 1), [summary], [summary])
+    doubled = Comparison(Setting("waiting", "queue", 40), [off, off], [summary, summary])
     assert "in 1 of 1 settings" in closing([exact])
     assert "+100.0% (waiting game, queue, 40 workers). Beyond 10%: waiting" in closing([exact, doubled])
     assert [row["episodes_per_s_error"] for row in rows([exact, doubled])] == [0, 1]

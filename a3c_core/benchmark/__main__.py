@@ -1,12 +1,10 @@
 """The command line of the benchmarks."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import NamedTuple
 
+from a3c_core.registry import load
 from a3c_core.tools.command_line import Parser, new_file, positive_seconds
-
-if TYPE_CHECKING:
-    from a3c_core.benchmark.measure import Results
 
 EXAMPLES = """\
 examples:
@@ -18,66 +16,91 @@ examples:
   python -m a3c_core.benchmark runtime                  # whole runs with real workers, in some minutes
   python -m a3c_core.benchmark peers                    # what people would use instead, on the same game
   python -m a3c_core.benchmark frames                   # the convolutional network, by agents per worker
+  python -m a3c_core.benchmark start --seconds 10       # what a run needs before its first episode; 10 million episodes
+  python -m a3c_core.benchmark engine --against old.json                # beside numbers that --json kept elsewhere
+  python -m a3c_core.benchmark peers --into docs/performance.md         # the table goes to its place in a document
 
 Each row is measured in the same run, so its last ratio holds on other machines better than its absolute rate does.
 """
 
 
+class Benchmark(NamedTuple):
+    """What can be measured, and the function that does so, given seconds."""
+
+    summary: str
+    function: str  # imported only when asked for: --help need not wait for a compiler, nor `env` for TensorFlow
+
+
 BENCHMARKS = {
-    "env": "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed",
-    "engine": "steps per second: play, gradient, both, and all with Adam's update, for each engine",
-    "runtime": "steps per second of whole runs: runtimes, transports, engines; memory and start-up",
-    "peers": "steps per second of learning: ours, and Stable-Baselines3 and JAX if they are installed",
-    "frames": "steps per second from frames: acting and learning, by agents per worker and by workers",
+    "env": Benchmark(
+        "steps per second: compiled loop, Python class, Gymnasium, and PLE if it is installed",
+        "a3c_core.benchmark.env:measure_env",
+    ),
+    "engine": Benchmark(
+        "steps per second: play, gradient, both, and all with Adam's update, for each engine",
+        "a3c_core.benchmark.engine:measure_engine",
+    ),
+    "limit": Benchmark(
+        "steps per second: each part of a step, beside what a core's arithmetic could do",
+        "a3c_core.benchmark.limit:measure_limit",
+    ),
+    "virtual": Benchmark(
+        "episodes per second of virtual time: compiled and in Python, with few and many workers",
+        "a3c_core.benchmark.virtual:measure_virtual",
+    ),
+    "runtime": Benchmark(
+        "steps per second of whole runs: runtimes, transports, engines; memory and start-up",
+        "a3c_core.benchmark.runtime:measure_runtime",
+    ),
+    "start": Benchmark(
+        "core time and memory before the first episode, and of a long run",
+        "a3c_core.benchmark.start:measure_start",
+    ),
+    "peers": Benchmark(
+        "steps per second of learning: ours, and Stable-Baselines3 and JAX if they are installed",
+        "a3c_core.benchmark.peers:measure_peers",
+    ),
+    "frames": Benchmark(
+        "steps per second from frames: acting and learning, by agents per worker and by workers",
+        "a3c_core.benchmark.frames:measure_frames",
+    ),
 }
 
 
 def _parser() -> Parser:
-    listed = "\n".join(f"  {name:8} {summary}" for name, summary in BENCHMARKS.items())
+    listed = "\n".join(f"  {name:8} {benchmark.summary}" for name, benchmark in BENCHMARKS.items())
     examples = f"benchmarks:\n{listed}\n\n{EXAMPLES}"
     parser = Parser("a3c_core.benchmark", "Measure how fast the parts are on this machine.", examples)
     parser.add_argument("benchmark", choices=BENCHMARKS, metavar="BENCHMARK", help=", ".join(BENCHMARKS))
     parser.add_argument("--seconds", type=positive_seconds, default=1.0, help="time to spend on each row (default: 1)")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the numbers to FILE")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with numbers that --json wrote")
+    parser.add_argument("--into", type=Path, metavar="FILE", help="also put the table into a document that has a place")
     return parser
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one benchmark, print its table, and write its JSON file if asked to."""
+    """Run one benchmark, print its table, and keep its numbers where asked to."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    from a3c_core.benchmark.measure import print_table, write_json
+    from a3c_core.benchmark.document import put_into, refuse_without_place
+    from a3c_core.benchmark.measure import markdown, print_table, rates_in, write_json
 
-    results = _measurement(options.benchmark)(options.seconds)
-    print_table(results)
+    try:  # before the minutes that it takes to measure
+        before = None if options.against is None else rates_in(options.against)
+        if options.into is not None:
+            refuse_without_place(options.into, options.benchmark)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    results = load(BENCHMARKS[options.benchmark].function)(options.seconds)
+    print_table(results, before)
     try:
         if options.json is not None:
             write_json(results, options.json)
+        if options.into is not None:
+            put_into(options.into, results.benchmark, markdown(results, before))
     except OSError as error:
-        parser.error(f"can't write {options.json}: {error.strerror or error}")
-
-
-def _measurement(name: str) -> "Callable[[float], Results]":
-    """Return what measures, imported only now: --help need not wait for a compiler, nor `env` for TensorFlow."""
-    if name == "engine":
-        from a3c_core.benchmark.engine import measure_engine
-
-        return measure_engine
-    if name == "runtime":
-        from a3c_core.benchmark.runtime import measure_runtime
-
-        return measure_runtime
-    if name == "peers":
-        from a3c_core.benchmark.peers import measure_peers
-
-        return measure_peers
-    if name == "frames":
-        from a3c_core.benchmark.frames import measure_frames
-
-        return measure_frames
-    from a3c_core.benchmark.env import measure_env
-
-    return measure_env
+        parser.error(f"can't write {error.filename or options.json}: {error.strerror or error}")
 
 
 if __name__ == "__main__":

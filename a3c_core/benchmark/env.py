@@ -22,7 +22,7 @@ VECTOR = 2048  # games
 def measure_env(seconds: float) -> Results:
     """Return steps per second of each way to play, each measured for about `seconds`."""
     rows = [
-        Row("compiled loop", per_second(_compiled_loop(), 1_000_000, seconds), "random policy, observation written"),
+        Row("compiled loop", per_second(compiled_loop(), 1_000_000, seconds), "random policy, observation written"),
         Row("Python class", per_second(_python_class(), len(ACTIONS), seconds), "act and game_state"),
         Row("Gymnasium, report", per_second(_gymnasium("report"), len(ACTIONS), seconds), "step, float32 [8]"),
         Row("Gymnasium, vector", per_second(_vector(), VECTOR, seconds), f"{VECTOR:,} games in one call, float32 [8]"),
@@ -43,7 +43,8 @@ def _play_randomly(games, actions, observation, steps):
             flappy.reset(game)
 
 
-def _compiled_loop() -> Callable[[int], object]:
+def compiled_loop() -> Callable[[int], object]:
+    """Return what plays so many steps at random."""
     game_words, actions = stream_words(SEED, 0, 0)
     games, observation = flappy.new_game(), np.empty(flappy.STATE_SIZE, np.float32)
     flappy.seed_episode(games, game_words)

@@ -10,7 +10,7 @@ import numpy as np
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.real.direct import DirectRuntime, is_direct
-from a3c_core.real.pool import Member
+from a3c_core.real.pool import NO_BELL, Member
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, Message, SharedArrays
 from a3c_core.results.records import RecordWriter
@@ -28,6 +28,8 @@ _ROUNDS = 150  # in one look; with them comes, now and then, the bringing of rec
 
 class Feeder:
     """Stands where the pool of a run stands; each slot is filled to the brim when asked."""
+
+    bell = NO_BELL
 
     def __init__(self, arrays: SharedArrays, slots: int, pipes: bool):
         self._arrays = arrays

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,11 +47,11 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
     return seen._replace(start_s=start_s, worker_bytes=worker_bytes)
 
 
-def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen:
-    """Return what a run in virtual time does within `seconds` of real time."""
+def watch_virtual(config: RunConfig, parameters: Vector, seconds: float, way: Any = CompiledSimulation) -> Seen:
+    """Return what a run in virtual time, of the class `way`, does within `seconds` of real time."""
     master = new_learner(config)
     master.parameters[:] = parameters
-    simulation = CompiledSimulation(config, load_profile(config.profile), master, lambda block: None)
+    simulation = way(config, load_profile(config.profile), master, lambda records: None)
     simulation.start()
     return _watch(simulation, seconds)
 

@@ -1,10 +1,10 @@
-"""What all benchmarks share: the clock, the table and the JSON file."""
+"""What all benchmarks share: the clock, the table, in documents too, and the JSON file."""
 
 import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,20 +70,52 @@ def per_second(play: Callable[[int], object], chunk: int, seconds: float) -> flo
     return done / elapsed
 
 
-def print_table(results: Results) -> None:
-    """Print the rows, each with its ratio to the reference."""
-    table = rich.table.Table("what", title=f"{results.benchmark}: {results.unit} per second, {results.where}")
-    table.add_column(f"{results.unit}/s", justify="right")
-    table.add_column(f"x {results.reference}", justify="right")
+def print_table(results: Results, before: Mapping[str, float] | None = None) -> None:
+    """Print the rows, each with its ratio to the reference, and to what it was `before` where that is known."""
+    table = rich.table.Table("what", title=_title(results))
+    for name in _headings(results, before)[1:-1]:
+        table.add_column(name, justify="right")
     table.add_column("note", overflow="fold")
     for row in results.rows:
-        ratio = results.ratio(row)
-        rate = "-" if row.per_second is None else f"{row.per_second:,.0f}"
-        table.add_row(row.name, rate, "-" if ratio is None else f"{ratio:,.1f}", row.note)
+        table.add_row(*_cells(results, row, before))
     console = rich.console.Console()
     console.print(table)
     for fact in results.facts:
         console.print(f"{fact.name}: {fact}", highlight=False)
+
+
+def markdown(results: Results, before: Mapping[str, float] | None = None) -> str:
+    """Return the same as a table for a document."""
+    headings = _headings(results, before)
+    lines = [headings, ["---", *["---:"] * (len(headings) - 2), "---"]]
+    lines += [_cells(results, row, before) for row in results.rows]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    facts = "".join(f"\n- {fact.name}: {fact}" for fact in results.facts)
+    return f"{_title(results)}\n\n{table}\n{facts}".rstrip()
+
+
+def _title(results: Results) -> str:
+    return f"{results.benchmark}: {results.unit} per second, {results.where}"
+
+
+def _headings(results: Results, before: Mapping[str, float] | None) -> list[str]:
+    compared = [] if before is None else ["x before"]
+    return ["what", f"{results.unit}/s", f"x {results.reference}", *compared, "note"]
+
+
+def _cells(results: Results, row: Row, before: Mapping[str, float] | None) -> list[str]:
+    rate = "-" if row.per_second is None else f"{row.per_second:,.0f}"
+    ratios = [results.ratio(row)]
+    if before is not None:
+        ratios.append(row.per_second / before[row.name] if row.per_second and row.name in before else None)
+    return [row.name, rate, *map(_ratio, ratios), row.note]
+
+
+def _ratio(ratio: float | None) -> str:
+    """Return a ratio with as many digits as tell."""
+    if ratio is None:
+        return "-"
+    return f"{ratio:,.2f}" if ratio < 10 else f"{ratio:,.0f}"
 
 
 def write_json(results: Results, path: Path) -> None:
@@ -97,3 +129,12 @@ def write_json(results: Results, path: Path) -> None:
     content = {"benchmark": results.benchmark, "unit": results.unit, "reference": results.reference}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**content, **machine, "rows": rows, "facts": facts}, indent=2) + "\n")
+
+
+def rates_in(path: Path) -> dict[str, float]:
+    """Return the rates, by the rows' names, that `write_json` wrote; raise ValueError if that is something else."""
+    try:
+        rows = json.loads(path.read_bytes())["rows"]
+        return {row["name"]: float(row["per_second"]) for row in rows if row["per_second"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no file that --json has written") from error

@@ -3,25 +3,25 @@
 from typing import Any
 
 from a3c_core.algorithms.base import Algorithm
-from a3c_core.engines.base import Engine
+from a3c_core.engines.base import Engine, Purpose, purpose_of
 from a3c_core.games.base import Game
 from a3c_core.machine.tf import allow_onednn
-from a3c_core.models.base import Model, memory_shape_of
+from a3c_core.models.base import Model
 from a3c_core.registry import Registry, load
 
-ENGINES = Registry(
-    "engine",
-    {
-        "compiled": "a3c_core.engines.compiled:CompiledEngine",
-        "tensorflow": "a3c_core.engines.tensorflow:TensorFlowEngine",
-        "report": "a3c_core.engines.report:ReportEngine",
+COMPUTES: dict[str, dict[Purpose, str]] = {  # the class of each engine, by what it computes for
+    "compiled": {
+        "gradient": "a3c_core.engines.compiled:CompiledEngine",
+        "trajectory": "a3c_core.engines.compiled_trajectories:CompiledTrajectories",
+        "experience": "a3c_core.engines.compiled_replay:CompiledReplay",
     },
-)
-FOR_PLAY = {  # engines that are another class where workers hand over what they play: (engine, what they hand over)
-    ("compiled", "trajectory"): "a3c_core.engines.compiled_trajectories:CompiledTrajectories",
-    ("compiled", "experience"): "a3c_core.engines.compiled_replay:CompiledReplay",
+    "tensorflow": {
+        "gradient": "a3c_core.engines.tensorflow:TensorFlowEngine",
+        "memory": "a3c_core.engines.recurrent:RecurrentEngine",
+    },
+    "report": {"gradient": "a3c_core.engines.report:ReportEngine"},
 }
-FOR_MEMORY = {"tensorflow": "a3c_core.engines.recurrent:RecurrentEngine"}  # and where the network remembers
+ENGINES = Registry("engine", {name: rows["gradient"] for name, rows in COMPUTES.items()})
 
 
 def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
@@ -42,8 +42,6 @@ def build_engine(name: str, game: Game, model: Model, algorithm: Algorithm) -> E
 
 
 def _class_of(name: str, model: Model | None, algorithm: Algorithm) -> Any:
-    """Return the engine's class for a model and an algorithm."""
-    if memory_shape_of(model) is not None and name in FOR_MEMORY:
-        return load(FOR_MEMORY[name])
-    row = FOR_PLAY.get((name, algorithm.hands_over))
+    """Return the engine's class for these parts; one for gradients knows itself what else it can, or why it can't."""
+    row = COMPUTES.get(name, {}).get(purpose_of(model, algorithm))
     return ENGINES.get(name) if row is None else load(row)

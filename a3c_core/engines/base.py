@@ -2,20 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.algorithms.base import Algorithm, HandsOver, Trajectory
 from a3c_core.algorithms.trajectories import Batch, Column
 from a3c_core.games.base import Game
 from a3c_core.learners.parcels import Packing
-from a3c_core.models.base import Model
+from a3c_core.models.base import Model, memory_shape_of
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
 
 NOT_CHOSEN = -1  # in place of an action
+Purpose = HandsOver | Literal["memory"]
+
+
+def purpose_of(model: Model | None, algorithm: Algorithm) -> Purpose:
+    """Return what an engine computes for: what workers hand over, or a network that remembers."""
+    return algorithm.hands_over if memory_shape_of(model) is None else "memory"
 
 
 @dataclass(frozen=True)

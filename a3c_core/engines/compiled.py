@@ -34,14 +34,15 @@ class CompiledFlappy:
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
         self.chosen = NOT_CHOSEN
-        self._ways = seeding == "episode", actions == "own", published_game.RESETS[seeding]
+        # whether it has streams of its own, for the game and for actions, and how often the game is reset
+        self.ways = seeding == "episode", actions == "own", published_game.RESETS[seeding]
         if seeding != "episode":
             published_game.seed_before_first(self.game, seeding)
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
         if not self.stream.any():  # its first episode
             self.stream[:] = shared_actions(seed)
-        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self._ways)
+        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self.ways)
         self.episode_steps[0] = 0
         self.chosen = NOT_CHOSEN
 

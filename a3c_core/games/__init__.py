@@ -1,33 +1,21 @@
-"""The games by name, registered with Gymnasium too; nothing of them is imported before one is made.
+"""The games by name; nothing of them is imported before one is made.
 
 A game is added by writing a class with the members of `base.Game` and naming it in GAMES. Any other id is taken for
 Gymnasium's.
 """
 
-import gymnasium
-
 from a3c_core.games.base import FLAPPY_BIRD, PLE_GAMES, EnvironmentConfig, Game, Score
-from a3c_core.games.options import MAX_EPISODE_STEPS
 from a3c_core.registry import Registry, is_reference
 
 GAMES = Registry(
     "game",
     {
-        FLAPPY_BIRD: "a3c_core.games.flappy_env:FlappyGame",
+        FLAPPY_BIRD: "a3c_core.games.flappy_game:FlappyGame",
         "ALE/*": "a3c_core.games.atari:AtariGame",
         **{f"ple/{game}-v0": "a3c_core.games.ple:PleGame" for game in PLE_GAMES},
     },
     otherwise="a3c_core.games.gymnasium_game:GymnasiumGame",
 )
-
-gymnasium.register(
-    id=FLAPPY_BIRD,
-    entry_point="a3c_core.games.flappy_env:FlappyBirdEnv",
-    vector_entry_point="a3c_core.games.flappy_vector:FlappyBirdVectorEnv",
-    max_episode_steps=MAX_EPISODE_STEPS,
-)
-for _game in PLE_GAMES:
-    gymnasium.register(id=f"ple/{_game}-v0", entry_point="a3c_core.games.ple:PleEnv", kwargs={"game": _game})
 
 
 def make_game(config: EnvironmentConfig) -> Game:
@@ -36,13 +24,19 @@ def make_game(config: EnvironmentConfig) -> Game:
     return game
 
 
+def _is_gymnasiums(name: str) -> bool:
+    import gymnasium
+
+    return name in gymnasium.registry
+
+
 def score_of(environment_id: str) -> Score:
     """Return what counts as score in a game: for who reads results. Never fails, and imports no module of others.
 
     What an outsider's game says of its score is known here only once its module has been imported.
     """
     name = environment_id.rpartition(":")[2]
-    if is_reference(environment_id) or (name not in GAMES and name not in gymnasium.registry):
+    if is_reference(environment_id) or (name not in GAMES and not _is_gymnasiums(name)):
         return Score()
     try:
         return make_game(EnvironmentConfig(id=name)).score

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games import flappy, frames, published
-from a3c_core.games.base import EnvironmentConfig, Score, Spaces, why_not_atari
-from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 from a3c_core.machine.jit import exact
 from a3c_core.streams import stream_words
@@ -228,34 +226,3 @@ class FlappyBirdEnv(gymnasium.Env[NDArray[Any], np.int64]):
         if self._game["over"][0]:
             return "the bird is dead"
         return f"the episode was truncated after {self._steps} steps" if self._steps else "no episode has begun"
-
-
-class FlappyGame:
-    """Our Flappy Bird as a game to learn: each episode has the stream of its (seed, worker, episode)."""
-
-    score = Score("pipes passed", "pipes", learned_above=1.0, marks=(1.0, 5.0, 10.0, 20.0, 50.0, 100.0), whole=True)
-
-    def __init__(self, config: EnvironmentConfig):
-        self.config = config
-
-    def why_not(self) -> str | None:
-        return why_not_atari(self.config)
-
-    def why_not_saved(self) -> None:
-        return None
-
-    @property
-    def spaces(self) -> Spaces:
-        space = OBSERVATIONS[self.config.observation][0]
-        return Spaces(space.shape, str(space.dtype), len(FLAPPY_ACTIONS))
-
-    def new_environment(self, render_mode: str | None = None) -> GymEnvironment:
-        return GymEnvironment(self, render_mode)
-
-    def make(self, render_mode: str | None) -> FlappyBirdEnv:
-        config = self.config
-        return FlappyBirdEnv(config.observation, config.reward, config.max_episode_steps, config.seeding, render_mode)
-
-    def reset(self, env: Any, words: NDArray[np.uint64]) -> NDArray[Any]:
-        one_stream = self.config.seeding != "episode"
-        return env.reset()[0] if one_stream else env.reset(options={"words": words})[0]

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import gymnasium
-
 from a3c_core.tools.errors import near_miss
 
 MAX_EPISODE_STEPS = 20_000
@@ -34,6 +32,8 @@ def read_action(action: Any, names: Sequence[str]) -> int:
     except (AttributeError, TypeError):
         index = -1
     if not 0 <= index < len(names):
+        import gymnasium  # whoever gives actions here has done so already
+
         meanings = ", ".join(f"{place} ({name})" for place, name in enumerate(names))
         raise gymnasium.error.InvalidAction(f"unknown action {action!r}: it must be one of {meanings}")
     return index

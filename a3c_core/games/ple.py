@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from a3c_core.games import flappy, frames
 from a3c_core.games.base import PLE_GAMES, EnvironmentConfig, Score, Spaces, why_not_atari
 from a3c_core.games.environment import GymEnvironment, Replayed
-from a3c_core.games.flappy_env import METADATA, OBSERVATIONS, RENDER_MODES, FlappyGame
+from a3c_core.games.flappy_env import METADATA, OBSERVATIONS, RENDER_MODES
+from a3c_core.games.flappy_game import FlappyGame
 from a3c_core.games.options import MAX_EPISODE_STEPS, read_action, require_choice, require_positive
 
 # Parts of a state that vary in length: (items kept of each list, numbers per item). Missing items read ABSENT.

@@ -2,12 +2,15 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
 import numba.extending
+
+from a3c_core.machine.imports import as_if_missing, load_within
 
 _PACKAGE = Path(__file__).parents[1]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -18,6 +21,10 @@ def _source_digest() -> str:
     sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
     return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.machine.jit" in source)).hexdigest()[:16]
 
+
+# Numba looks for a library of linear algebra as it loads its first function. No function here wants one, and SciPy's
+# takes a quarter of a second and 30 MB.
+load_within("numba.np.arraymath", partial(as_if_missing, "scipy.linalg"))
 
 # Sums that may be re-ordered are re-ordered by the width of the processor's vectors, and what a seed gives would change
 # with the machine (it did: AVX-512 on AMD's Zen 4). So all code is compiled for one processor, of 2013 (x86-64-v3), on

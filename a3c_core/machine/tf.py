@@ -3,9 +3,10 @@
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
+
+from a3c_core.machine.imports import as_if_missing
 
 _CPU_LIMITS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 _UNUSED = ("matplotlib", "matplotlib.pyplot", "pandas", "sklearn")  # which Keras imports: a third of the time
@@ -28,24 +29,12 @@ def import_tensorflow() -> Any:
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its sums of small networks differ from run to run
     for name, value in _CPU_LIMITS.items():
         os.environ.setdefault(name, value)
-    with _stderr_silenced(), _as_if_missing(_UNUSED):
+    with _stderr_silenced(), as_if_missing(*_UNUSED):
         import tensorflow as tf
 
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)  # else the first process takes all of a GPU's memory
     return tf
-
-
-@contextlib.contextmanager
-def _as_if_missing(names: tuple[str, ...]) -> Iterator[None]:
-    """Let imports of these modules fail within this block, as if they were not installed, but for those done before."""
-    new = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(new))  # type: ignore[arg-type]  # None: the import system's word for it
-    try:
-        yield
-    finally:
-        for name in new:
-            del sys.modules[name]
 
 
 @contextlib.contextmanager

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from a3c_core.machine.tf import import_tensorflow
@@ -99,6 +98,8 @@ def _run_maker(path: Path, model_name: str, settings: dict[str, Any]) -> None:
 
 def _fill(weights: bytes, parameters: Vector) -> bytes:
     """Return the template's HDF5 file with each place replaced by the parameter that stands there."""
+    import h5py  # no episode has to wait for it
+
     memory = io.BytesIO(weights)
     with h5py.File(memory, "r+") as file:
 

@@ -23,9 +23,11 @@ from a3c_core.real.shared_memory import (
     AT_ONCE,
     GRANTED,
     MAILED,
+    NO_ROOM,
     PERMITTED,
     RING_SIZE,
     SERVED,
+    UNWANTED,
     Message,
     SharedArrays,
     first_count,
@@ -51,7 +53,7 @@ class SharedChannel:
         self._inbox = arrays.inbox[0]
         self._slot = arrays.slots[slot]
         self._slot_number, self._generation = slot, generation
-        self._sent = first_count(generation)
+        self.sent = first_count(generation)  # messages
         self._doorbell, self._wake = doorbell, wake
         self._poll = select.poll()
         self._poll.register(wake, select.POLLIN)
@@ -66,6 +68,26 @@ class SharedChannel:
         self._slot["ready"] = 1
         self._ring()
 
+    def settings(self) -> dict[str, int]:
+        """Return what a worker must know to do the channel's work itself, in compiled code."""
+        waits = {name: getattr(self, f"_{name}") for name in ("until_applied", "until_accepted", "until_permitted")}
+        return {**waits, "doorbell": self._doorbell, "generation": self._generation}
+
+    def await_need(self, need: int, next_episode: int) -> None:
+        """Wait for what keeps a worker from going on: NOTHING, NO_ROOM, UNWANTED or what it is to be woken for."""
+        if need == UNWANTED:
+            raise Stopped
+        if need == GRANTED:
+            self.may_begin(next_episode, has_work=False)
+        elif need == PERMITTED:
+            self._await_permit()
+        elif need == ACCEPTED:
+            self._await_place()
+        elif need == SERVED:
+            self._await_service()
+        elif need == NO_ROOM:
+            self._await_acceptance()
+
     def may_begin(self, next_episode: int, has_work: bool) -> int:
         """Return how many episodes from this number on may begin now; who has nothing else to do waits for one."""
         slot = self._slot
@@ -78,7 +100,7 @@ class SharedChannel:
     def pull(self) -> tuple[int, Vector]:
         """Return (version, what was published with it) to play with; it stays valid until the next pull."""
         if self._until_permitted:
-            self._wait(PERMITTED, lambda: self._slot["permits"] > self._sent)
+            self._await_permit()
         began = time.monotonic()
         version = self._take_parameters()
         self._slot["pull_s"] += time.monotonic() - began
@@ -86,35 +108,47 @@ class SharedChannel:
 
     def deliver(self, work: Work, version: int) -> None:
         """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
-        slot = self._slot
-        self._wait(ACCEPTED, lambda: self._sent - slot["accepted"] < RING_SIZE)
-        if self._is_unwanted():
-            raise Stopped
+        self._await_place()
+        self.heed_stop()
         now_s = time.monotonic()
         self._hand_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
         if self._until_applied:
-            self._wait(SERVED, lambda: slot["served"] == self._sent)
+            self._await_service()
         elif self._until_accepted and self._inbox["room"] <= 0:
-            self._wait(ACCEPTED, lambda: slot["accepted"] == self._sent)
+            self._await_acceptance()
+
+    def _await_permit(self) -> None:
+        self._wait(PERMITTED, lambda: self._slot["permits"] > self.sent)
+
+    def _await_place(self) -> None:
+        """Wait until the ring has room for another message."""
+        self._wait(ACCEPTED, lambda: self.sent - self._slot["accepted"] < RING_SIZE)
+
+    def _await_service(self) -> None:
+        self._wait(SERVED, lambda: self._slot["served"] == self.sent)
+
+    def _await_acceptance(self) -> None:
+        """Wait until the master has taken over all that was sent."""
+        self._wait(ACCEPTED, lambda: self._slot["accepted"] == self.sent)
 
     def _take_parameters(self) -> int:
         return self._arrays.read_latest(self._parameters)
 
     def _hand_over(self, message: Message, work: Work) -> None:
         gradient = work.gradient
-        self._arrays.gradients[self._slot_number, self._sent % RING_SIZE, : gradient.size] = gradient
+        self._arrays.gradients[self._slot_number, self.sent % RING_SIZE, : gradient.size] = gradient
         self._put(message, work.episodes)
 
     def _put(self, message: Message, episodes: tuple[Episode, ...]) -> None:
-        place = self._slot_number, self._sent % RING_SIZE
+        place = self._slot_number, self.sent % RING_SIZE
         self._arrays.messages[place] = message
         for number, episode in enumerate(episodes):
             self._arrays.episodes[(*place, number)] = episode
         self._announce()  # last: only now is the slot the master's
 
     def _announce(self) -> None:
-        self._sent += 1
-        self._slot["sent"] = self._sent
+        self.sent += 1
+        self._slot["sent"] = self.sent
         self._ring()
 
     def _ring(self) -> None:

@@ -1,7 +1,7 @@
 """The master's loop where gradients need no queue of their own: what waits in the workers' rings is dealt with at once.
 
 `RealRuntime` can do all that a run may ask of its master; this one is for what most runs ask, at a fraction of the
-time: one compiled call for all gradients that wait (`direct_kernel`), no Python for each, and records in blocks.
+time: its loop is one compiled call (`direct_kernel`), no Python for each gradient, and records in blocks.
 """
 
 import sys
@@ -15,7 +15,7 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.progress import Progress
-from a3c_core.real.direct_kernel import Learning, Rings, deal, new_board
+from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
 from a3c_core.real.pool import Pool
 from a3c_core.real.runtime import LOOK_S, RealRuntime
 from a3c_core.real.shared_memory import SharedArrays
@@ -41,6 +41,8 @@ def is_direct(config: RunConfig, learner: Learner) -> bool:
 class DirectRuntime(RealRuntime):
     """A run on the real clock whose gradients go from the rings straight to the parameters."""
 
+    write_up_after = BLOCK_RECORDS // 2  # or more: what came at once is dealt with at once
+
     def __init__(
         self,
         config: RunConfig,
@@ -64,8 +66,10 @@ class DirectRuntime(RealRuntime):
         numbers["version"], numbers["episodes"] = self.master.version, self.log.episodes
         self._board.recorded[:] = self.recorded
         arrays = self._arrays
-        places = arrays.messages, arrays.episodes, arrays.gradients
-        self._rings = Rings(slots["sent"], self.inbox.taken, slots["generation"], *places)
+        counts = slots["sent"], self.inbox.taken, slots["accepted"], slots["waiting"], slots["generation"]
+        places = arrays.messages, arrays.episodes, arrays.gradients, arrays.inbox
+        self._rings = Rings(*counts, *places, self.roster.grants.tally)
+        numbers["capacity"], numbers["bell"] = self._capacity, pool.bell
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
         super().restore(numbers, arrays, folder)
@@ -87,37 +91,29 @@ class DirectRuntime(RealRuntime):
         self._arrays.inbox["progress"], self._arrays.inbox["env_steps"] = progress.share, progress.env_steps
 
     def _collect(self) -> None:
-        """Deal with what has arrived; block if there is nothing."""
-        if self.inbox.pending().size or self.inbox.wait(LOOK_S).size:
-            self._deal()
+        """Deal with what arrives, and sleep in between, until it is time to look at the pool."""
+        self._attend(self._looked_s + LOOK_S)
 
     def _accept(self, slot: int) -> None:
         """Deal with what `slot` holds, and all others."""
-        self._deal()
+        self._attend(0.0)
 
-    def _deal(self) -> None:
-        numbers, inbox, learner = self._numbers, self.inbox, self.master
+    def _attend(self, until_s: float) -> None:
+        numbers, inbox, optimizer = self._numbers, self.inbox, self.master.optimizer
         numbers["offset_s"], numbers["alive"] = self.elapsed_s - self._started_s, self.roster.alive
         numbers["busy_s"], numbers["awake_since_s"] = self._busy_s + inbox.busy_s, inbox.awake_since_s
-        left = deal(self._rings, self._learning, self._board)
+        numbers["until_s"], numbers["enough"] = until_s, self.write_up_after
+        is_waited_for = attend(self._rings, self._learning, self._board)
+        inbox.busy_s, inbox.awake_since_s = numbers["busy_s"].item() - self._busy_s, numbers["awake_since_s"].item()
         self._busy_s += inbox.count_busy()
-        learner.optimizer.updates, learner.optimizer.rejected = int(numbers["version"]), int(numbers["rejected"])
+        optimizer.updates, optimizer.rejected = int(numbers["version"]), int(numbers["rejected"])
         self.log.episodes = int(numbers["episodes"])
         for name in _TOTALS:
             setattr(self.log.totals, name, numbers[name].item())
-        inbox.accept_taken()
-        inbox.show_room(self._capacity - left)
-        self._grant()
-        if max(numbers["updates"], numbers["records"]) > BLOCK_RECORDS // 2:
+        if is_waited_for:
+            inbox.wake_all()
+        if max(numbers["updates"], numbers["records"]) >= self.write_up_after:
             self.settle()
-
-    def _grant(self) -> None:
-        """Grant as many episodes as have ended; whoever waits for that is woken."""
-        ended, grants = self._board.ended, self.roster.grants
-        for slot in ended.nonzero()[0].tolist():
-            grants.end(slot, int(ended[slot]))
-            self.roster.grant_more(slot)
-        ended[:] = 0
 
     def _replace_lost(self) -> None:
         for slot, member in self.pool.members.items():

@@ -1,24 +1,28 @@
 """The master's work on all that waits in the workers' rings, as one compiled call: receive, apply, publish, record."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.core import types
 from numpy.typing import NDArray
 
 from a3c_core.learners.optimizers import rate_at, update
 from a3c_core.machine.jit import copy, exact, inner
+from a3c_core.machine.system_calls import Desk, new_desk, now_s, ordered, seen, sleep, written
 from a3c_core.models.parameters import Vector
+from a3c_core.real.grants import Tally, end_and_grant
+from a3c_core.real.pool import NO_BELL
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED
 from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RECORD, REJECTED, UPDATE, Records
-
-_CLOCK_MONOTONIC = np.int32(1)  # Linux's, as time.monotonic() has it
-_clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 
 NUMBERS = np.dtype(
     [
         *[(name, "i8") for name in ("version", "episodes", "env_steps", "sent", "applied", "rejected")],
         *[(name, "i8") for name in ("records", "updates", "queue_peak", "alive")],  # rows so far; workers now
+        *[
+            (name, "i8") for name in ("capacity", "bell", "enough")
+        ],  # of the queue; descriptor; rows for Python to write
         *[(name, "f8") for name in ("offset_s", "awake_since_s", "busy_s")],  # to the run's clock; the master's time
+        ("until_s", "f8"),  # on the monotonic clock: Python wants to look then
     ]
 )
 
@@ -28,10 +32,14 @@ class Rings(NamedTuple):
 
     sent: NDArray[np.int64]  # [L]
     taken: NDArray[np.int64]  # [L], the master's own count
+    accepted: NDArray[np.int64]  # [L], the same as the workers see it
+    waiting: NDArray[np.int64]  # [L], what each worker wants to be woken for
     generations: NDArray[np.int64]  # [L], of the present workers
     messages: Records  # MESSAGE [L, R]
     episodes: Records  # EPISODE [L, R, agents]
     gradients: NDArray[np.float32]  # [L, R, P]
+    inbox: Records  # INBOX [1], the master's own place
+    grants: Tally
 
 
 class Learning(NamedTuple):
@@ -49,10 +57,9 @@ class Board(NamedTuple):
     """What the master writes down."""
 
     numbers: Records  # NUMBERS [1]
-    ended: NDArray[np.int64]  # [L], episodes since Python looked
     recorded: NDArray[np.int64]  # [L], numbers of episodes below which all are recorded
     heard_s: NDArray[np.float64]  # [L], of the last message
-    clock: NDArray[np.int64]  # [2], seconds and nanoseconds
+    desk: Desk
     records: Records  # RECORD [BLOCK_RECORDS]
     updates: Records  # UPDATE [BLOCK_RECORDS]
 
@@ -60,25 +67,84 @@ class Board(NamedTuple):
 def new_board(slots: int) -> Board:
     return Board(
         np.zeros(1, NUMBERS),
-        ended=np.zeros(slots, np.int64),
         recorded=np.zeros(slots, np.int64),
         heard_s=np.zeros(slots),
-        clock=np.zeros(2, np.int64),
+        desk=new_desk(),
         records=np.zeros(BLOCK_RECORDS, RECORD),
         updates=np.zeros(BLOCK_RECORDS, UPDATE),
     )
 
 
 @exact
+def attend(rings, learning, board):
+    """Deal with what waits, and sleep while nothing does, until Python is needed: the master's whole loop.
+
+    Return whether that is for a worker who waits to be woken.
+    """
+    numbers = board.numbers[0]
+    while True:
+        left = deal(rings, learning, board)
+        rings.inbox[0].room = numbers.capacity - left
+        ordered()
+        if _is_waited_for(rings):
+            return True
+        if left > 0 or _is_due(board, learning) or not _await_message(rings, board):
+            return False
+
+
+@inner
+def _is_waited_for(rings):
+    """Return whether a worker waits for what it has by now."""
+    for slot in range(rings.waiting.size):
+        occasion = rings.waiting[slot]
+        if occasion == ACCEPTED or (occasion == GRANTED and rings.grants.under_way[slot] > 0):
+            return True
+    return False
+
+
+@inner
+def _is_due(board, learning):
+    """Return whether Python has to write up records, to look after the pool, or to end the run."""
+    numbers = board.numbers[0]
+    is_over = numbers.episodes >= learning.given[0].episodes_in_all
+    is_enough = max(numbers.records, numbers.updates) >= numbers.enough
+    return is_over or is_enough or now_s(board.desk) >= numbers.until_s
+
+
+@inner
+def _await_message(rings, board):
+    """Sleep until there is a message; return False if Python is wanted first, or nobody can ring."""
+    numbers, inbox = board.numbers[0], rings.inbox[0]
+    inbox.asleep = 1
+    ordered()  # whoever sends from now on sees it; what came just before, and would not have rung, is seen here
+    woken = _waiting(rings) > 0
+    if not woken and numbers.bell != NO_BELL:
+        asleep_s = now_s(board.desk)
+        numbers.busy_s += asleep_s - numbers.awake_since_s
+        woken = sleep(board.desk, numbers.bell, max(0.0, numbers.until_s - asleep_s))
+        numbers.awake_since_s = now_s(board.desk)
+    inbox.asleep = 0
+    return woken
+
+
+@inner
+def _waiting(rings):
+    """Return how many messages wait."""
+    waiting = 0
+    for slot in range(rings.sent.size):
+        waiting += rings.sent[slot] - rings.taken[slot]
+    return waiting
+
+
+@inner
 def deal(rings, learning, board):
     """Deal with all messages that wait now, longest waiting first, as far as there is room to write them down.
 
     Return how many still wait.
     """
     numbers, agents = board.numbers[0], rings.episodes.shape[2]
-    waiting = 0
-    for slot in range(rings.sent.size):
-        waiting += rings.sent[slot] - rings.taken[slot]
+    waiting = _waiting(rings)
+    seen()
     room = min(BLOCK_RECORDS - numbers.updates, (BLOCK_RECORDS - numbers.records) // agents)
     for position in range(min(waiting, room)):
         slot = _oldest(rings)
@@ -86,6 +152,8 @@ def deal(rings, learning, board):
         if rings.messages[slot, turn].generation == rings.generations[slot]:
             _deal_with(rings, learning, board, slot, turn, position)
         rings.taken[slot] += 1
+        written()  # before its place in the ring is the worker's again
+        rings.accepted[slot] = rings.taken[slot]
     numbers.queue_peak = max(numbers.queue_peak, waiting)
     return max(0, waiting - room)
 
@@ -105,7 +173,7 @@ def _oldest(rings):
 @inner
 def _deal_with(rings, learning, board, slot, turn, position):
     numbers, message = board.numbers[0], rings.messages[slot, turn]
-    taken_s = _now_s(board)
+    taken_s = now_s(board.desk)
     staleness = numbers.version - message.version_pulled
     norm = _apply(learning, numbers, rings.gradients[slot, turn])
     status = APPLIED if np.isfinite(norm) else REJECTED
@@ -121,6 +189,7 @@ def _deal_with(rings, learning, board, slot, turn, position):
     _write_update(board, message, slot, position, taken_s, staleness, norm, status)
     for agent in range(message.episodes):
         _write_record(board, message, rings.episodes[slot, turn, agent], slot, position, staleness, norm, status)
+        end_and_grant(rings.grants, slot, rings.episodes.shape[2])
 
 
 @inner
@@ -146,20 +215,16 @@ def _publish(learning, version):
     """Make the parameters the latest, as SharedArrays.publish does."""
     target = 1 - learning.current[0]
     learning.versions[target] = -1
+    written()
     copy(learning.parameters, learning.published[target])
+    written()
     learning.versions[target] = version
     learning.current[0] = target
 
 
 @inner
-def _now_s(board):
-    _clock_gettime(_CLOCK_MONOTONIC, board.clock.ctypes)
-    return board.clock[0] + 1e-9 * board.clock[1]
-
-
-@inner
 def _write_update(board, message, slot, position, taken_s, staleness, norm, status):
-    numbers, now_s = board.numbers[0], _now_s(board)
+    numbers, applied_s = board.numbers[0], now_s(board.desk)
     row = board.updates[numbers.updates]
     row.update = numbers.applied + numbers.rejected - 1
     row.worker = slot
@@ -168,8 +233,8 @@ def _write_update(board, message, slot, position, taken_s, staleness, norm, stat
     row.staleness = staleness
     row.queue_length = position
     row.arrived_s = message.finished_s + numbers.offset_s
-    row.applied_s = now_s + numbers.offset_s
-    row.service_s = now_s - taken_s
+    row.applied_s = applied_s + numbers.offset_s
+    row.service_s = applied_s - taken_s
     row.gradient_norm = norm
     row.status = status
     numbers.updates += 1
@@ -202,5 +267,4 @@ def _write_record(board, message, episode, slot, position, staleness, norm, stat
     row.status = status
     numbers.records += 1
     numbers.episodes += 1
-    board.ended[slot] += 1
     board.recorded[slot] = max(board.recorded[slot], episode.number + 1)

@@ -11,6 +11,7 @@ from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Pool
 from a3c_core.real.shared_memory import (
     ACCEPTED,
+    GRANTED,
     MAILED,
     RING_SIZE,
     SERVED,
@@ -78,6 +79,11 @@ class Inbox:
             self._waiting[slot] = 0
             self._pool.wake(slot)
 
+    def wake_all(self) -> None:
+        """Wake the workers that wait for a grant or for what they sent: others have granted and accepted."""
+        for slot in np.isin(self._waiting, (GRANTED, ACCEPTED)).nonzero()[0].tolist():
+            self.wake(slot, self._waiting[slot])
+
     # From the workers
 
     def pending(self) -> NDArray[np.intp]:
@@ -122,12 +128,6 @@ class Inbox:
         self.taken[slot] += 1
         self._accepted[slot] += 1
         self.wake(slot, ACCEPTED)
-
-    def accept_taken(self) -> None:
-        """Say that all messages that `taken` counts have been taken over."""
-        self._accepted[:] = self.taken
-        for slot in (self._waiting == ACCEPTED).nonzero()[0].tolist():
-            self.wake(slot, ACCEPTED)
 
     def show_room(self, room: int) -> None:
         """Let workers see how many gradients the queue still takes: they wait when there is no room."""

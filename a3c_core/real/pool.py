@@ -20,6 +20,7 @@ from a3c_core.real.worker_main import ChannelEnds, process_main, why, work_until
 
 _FINE_S = 0.05  # waits shorter than this are not rounded up to milliseconds, as poll does
 _FD_SETSIZE = 1024  # descriptors from here on are beyond select
+NO_BELL = -1  # in place of a descriptor
 _DISMISSAL_S = 2.0  # without anyone leaving, before those who are left are killed
 
 
@@ -77,6 +78,10 @@ class Pool(Protocol):
     def members(self) -> Mapping[int, Any]:
         """The workers by slot; of each, `heard_s` is when it last delivered something."""
 
+    @property
+    def bell(self) -> int:
+        """Descriptor that the workers ring; NO_BELL where they can't."""
+
     def spawn(self, slot: int, episode: int) -> None:
         """Start a worker in `slot` that goes on with its episode number `episode`."""
 
@@ -108,11 +113,11 @@ class LocalPool:
         self._settings = config.model_dump(mode="json")
         self.members: dict[int, Member] = {}
         self._came_up_s = 0.0  # when a worker last did
-        self._bell, self._bell_button = os.pipe()
-        for descriptor in (self._bell, self._bell_button):
+        self.bell, self._bell_button = os.pipe()
+        for descriptor in (self.bell, self._bell_button):
             os.set_blocking(descriptor, False)
         self._poll = select.poll()
-        self._poll.register(self._bell, select.POLLIN)
+        self._poll.register(self.bell, select.POLLIN)
 
     def spawn(self, slot: int, episode: int) -> None:
         """Start a worker in `slot` that goes on with its episode number `episode`."""
@@ -135,12 +140,12 @@ class LocalPool:
 
     def wait(self, limit_s: float) -> None:
         """Block until a worker rings or dies, or the limit has passed."""
-        if limit_s < _FINE_S and self._bell < _FD_SETSIZE:
-            select.select([self._bell], (), (), max(0.0, limit_s))
+        if limit_s < _FINE_S and self.bell < _FD_SETSIZE:
+            select.select([self.bell], (), (), max(0.0, limit_s))
         else:
             self._poll.poll(limit_s * 1000)
         try:
-            os.read(self._bell, 65_536)
+            os.read(self.bell, 65_536)
         except BlockingIOError:  # nobody has rung
             return
 
@@ -183,7 +188,7 @@ class LocalPool:
         for slot in self.members:
             self._slots[slot]["stop"] = AT_ONCE
             self.wake(slot)
-        self._poll.unregister(self._bell)
+        self._poll.unregister(self.bell)
         self._see_off()
         for member in self._processes():
             member.kill()
@@ -192,7 +197,7 @@ class LocalPool:
             if member.tether is None:
                 member.body.join(self._config.worker_limit_s)
             self.remove(member.slot)
-        for descriptor in (self._bell, self._bell_button):
+        for descriptor in (self.bell, self._bell_button):
             os.close(descriptor)
 
     def _see_off(self) -> None:

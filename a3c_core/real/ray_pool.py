@@ -17,7 +17,7 @@ from a3c_core.config import RunConfig
 from a3c_core.machine.tf import limit_gpus
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
-from a3c_core.real.pool import Loss
+from a3c_core.real.pool import NO_BELL, Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, Message, SharedArrays
 from a3c_core.worker import Work
@@ -85,6 +85,8 @@ class Member:
 
 class RayPool:
     """All actors of a run. Answers come on Ray's own threads, and wait in an inbox until the master looks."""
+
+    bell = NO_BELL
 
     def __init__(self, config: RunConfig, arrays: SharedArrays):
         self._config, self._arrays, self._slots = config, arrays, arrays.slots

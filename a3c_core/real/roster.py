@@ -70,12 +70,6 @@ class Roster:
         self._inbox.wake(slot, GRANTED)
         return True
 
-    def grant_more(self, slot: int) -> None:
-        """Grant a worker as much as it may have in advance, if it runs low."""
-        if self.grants.runs_low(slot):
-            while self.grant_next(slot):
-                pass
-
     def grant_all(self) -> None:
         """Grant in advance to all who are up: to new ones, and what lost or dismissed workers have left undone."""
         slots = [slot for slot in self._pool.members if self._slots["ready"][slot]]

@@ -66,6 +66,7 @@ SLOT = np.dtype(
 )
 
 GRANTED, ACCEPTED, SERVED, MAILED, PERMITTED, ANSWERED = 1, 2, 3, 4, 5, 6  # what a worker waits for
+NOTHING, NO_ROOM, UNWANTED = 0, -1, -2  # beside these: what else keeps it from going on
 AFTER_THIS_EPISODE, AT_ONCE = 1, 2  # when a worker is to leave; what it has played is delivered, or nobody wants it
 
 INBOX = np.dtype(  # the master's own place

@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from a3c_core.parts import make_engine
 from a3c_core.real.agents import AgentChannel, AskingEngine
 from a3c_core.real.bundle import bundled
 from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
+from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.pace import WorkerPace
 from a3c_core.real.shared_memory import SharedArrays, attach
 from a3c_core.topologies import TOPOLOGIES
@@ -81,29 +83,47 @@ def work_until_stopped(config: RunConfig, slot: int, episode: int, arrays: Share
     """Play episode after episode from number `episode` on, delivering a gradient after each piece of work."""
     channel = _channel(config, slot, arrays, ends)
     worker, engine = new_worker(config, slot, episode, channel)
-    pace = None
-    if config.is_paced:
-        pace = WorkerPace(config, slot, arrays, channel.heed_stop)
-        _rehearse(worker_with(engine, config, slot, episode), arrays)
+    cycle: Callable[[], None]
+    if can_be_compiled(config, engine, channel):
+        cycle = CompiledCycle(config, slot, episode, engine, arrays, channel).work_on
+    else:
+        cycle = ReadableCycle(config, worker, engine, arrays, channel).work_once
     channel.come_up()
     cpu_clock = time.thread_time if config.runtime == "threads" else time.process_time
     began_cpu_s = cpu_clock()
     try:
         while True:
-            may_begin = channel.may_begin(worker.next_episode, worker.in_episode)
-            started_s = time.monotonic()
-            version, published = channel.pull()
-            began_s = time.monotonic()
-            work = worker.work(published, may_begin, started_s, arrays.progress())
-            worked_s = time.monotonic() - began_s
-            if pace is None:
-                await_game(work.env_steps * config.environment.wait_s)
-            _book(arrays.slots[slot], worked_s, time.monotonic() - began_s - worked_s, engine.play_share)
-            if pace is not None:
-                pace.await_end(work, version, began_s, worker.rollouts)
-            channel.deliver(work, version)
+            cycle()
     except Stopped:
         arrays.slots[slot]["cpu_s"] += cpu_clock() - began_cpu_s
+
+
+class ReadableCycle:
+    """What a worker does again and again, for whatever engine and channel."""
+
+    def __init__(self, config: RunConfig, worker: Worker, engine: Engine, arrays: SharedArrays, channel: SharedChannel):
+        self._worker, self._engine, self._arrays, self._channel = worker, engine, arrays, channel
+        self._slot, self._wait_s = arrays.slots[worker.id], config.environment.wait_s
+        self._pace = None
+        if config.is_paced:
+            self._pace = WorkerPace(config, worker.id, arrays, channel.heed_stop)
+            _rehearse(worker_with(engine, config, worker.id, worker.next_episode), arrays)
+
+    def work_once(self) -> None:
+        """Pull, play and differentiate, and deliver."""
+        worker, channel, pace = self._worker, self._channel, self._pace
+        may_begin = channel.may_begin(worker.next_episode, worker.in_episode)
+        started_s = time.monotonic()
+        version, published = channel.pull()
+        began_s = time.monotonic()
+        work = worker.work(published, may_begin, started_s, self._arrays.progress())
+        worked_s = time.monotonic() - began_s
+        if pace is None:
+            await_game(work.env_steps * self._wait_s)
+        _book(self._slot, worked_s, time.monotonic() - began_s - worked_s, self._engine.play_share)
+        if pace is not None:
+            pace.await_end(work, version, began_s, worker.rollouts)
+        channel.deliver(work, version)
 
 
 def _rehearse(worker: Worker, arrays: SharedArrays) -> None:

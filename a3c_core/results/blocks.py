@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from a3c_core.results.record_files import from_numbers, from_words
 from a3c_core.results.records import SCHEMA, UPDATE_TABLE, EpisodeRecord, UpdateRecord
 
 Records = NDArray[np.void]  # of a structured type
@@ -34,17 +35,26 @@ class RecordBlock:
     def __init__(self, run: str, rows: Records):
         self._run, self._rows = run, rows
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def env_steps(self) -> int:
+        """Of all their episodes."""
+        return int(self._rows["steps"].sum())
+
     def table(self, schema: pa.Schema = SCHEMA) -> pa.Table:
         """Return them as columns."""
-        runs = pa.DictionaryArray.from_arrays(np.zeros(len(self._rows), np.int32), [self._run])
+        runs = from_words(np.zeros(len(self._rows), np.int32), [self._run])
         fields = zip(EpisodeRecord._fields[1:], list(schema)[1:], strict=True)
         columns = [_column(self._rows[name], field.type) for name, field in fields]
         return pa.Table.from_arrays([runs, *columns], schema=schema)
 
-    def records(self) -> Iterator[EpisodeRecord]:
-        """Yield them one by one."""
-        columns = [self._rows[name].tolist() for name in EpisodeRecord._fields[1:-1]]
-        statuses = [STATUSES[number] for number in self._rows["status"].tolist()]
+    def records(self, most: int = BLOCK_RECORDS) -> Iterator[EpisodeRecord]:
+        """Yield them one by one; the last ones, if there are more than `most`."""
+        rows = self._rows[-most:]
+        columns = [rows[name].tolist() for name in EpisodeRecord._fields[1:-1]]
+        statuses = [STATUSES[number] for number in rows["status"].tolist()]
         return map(EpisodeRecord._make, zip(repeat(self._run), *columns, statuses))
 
 
@@ -54,6 +64,4 @@ def update_table(rows: Records, schema: pa.Schema = UPDATE_TABLE.schema) -> pa.T
 
 
 def _column(values: NDArray, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(kind):
-        return pa.array(STATUSES).take(pa.array(values)).dictionary_encode()  # by first appearance
-    return pa.array(np.ascontiguousarray(values), kind)
+    return from_words(values, STATUSES) if pa.types.is_dictionary(kind) else from_numbers(values, kind)

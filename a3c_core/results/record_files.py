@@ -1,11 +1,13 @@
 """Columnar files of records: rows into columns, and these into files whose bytes do not tell how they came together."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 _GROUP_ROWS = 65_536
 
@@ -20,6 +22,50 @@ def _column(values: tuple[Any, ...], field: pa.Field) -> pa.Array:
     if field.name == "score":
         return pa.array(values).cast(field.type)  # refuses scores that are not whole where the game says they are
     return pa.array(values, field.type)
+
+
+def from_numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Return numbers [n] as a column of a type that holds them.
+
+    `pa.array` would do, but imports pandas to ask whether they are pandas' own: half a second, and 50 MB, for nothing.
+    """
+    if pa.types.is_boolean(kind):
+        data = np.packbits(values, bitorder="little")
+    else:
+        data = np.array(values, numpy_type(kind))
+        if pa.types.is_integer(kind) and not np.array_equal(data, values):
+            raise OverflowError(f"numbers that {kind} does not hold")
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+
+def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
+    """Return NumPy's type for numbers of a column's type; pyarrow's own answer takes pandas."""
+    return np.dtype(f"{'f' if pa.types.is_floating(kind) else 'i'}{kind.bit_width // 8}")
+
+
+def from_words(numbers: NDArray[Any], words: Sequence[str]) -> pa.DictionaryArray:
+    """Return a column of words, given by their numbers [n]; its dictionary is in the order of first appearance."""
+    present, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    dictionary = [words[number].encode() for number in present[order].tolist()]
+    ends = np.cumsum([0, *map(len, dictionary)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(dictionary))]
+    indices = from_numbers(np.argsort(order)[places], pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.Array.from_buffers(pa.string(), len(dictionary), buffers))
+
+
+def numbers_in(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return a column of numbers as an array; pyarrow's own way imports pandas."""
+    if column.null_count:
+        return column.to_numpy()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    parts = [_numbers(chunk) for chunk in chunks]
+    return np.concatenate(parts) if parts else np.empty(0, numpy_type(column.type))
+
+
+def _numbers(chunk: pa.Array) -> NDArray[Any]:
+    values = np.frombuffer(chunk.buffers()[1], numpy_type(chunk.type))
+    return values[chunk.offset : chunk.offset + len(chunk)]
 
 
 def concatenate(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
@@ -59,7 +105,15 @@ def _groups(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
 
 def _encoded(group: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a group whose dictionaries are in the order of their values' first appearance in it."""
-    plain = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
-    ]
-    return group.cast(pa.schema(plain)).combine_chunks().cast(schema)
+    columns = [_words(column) if pa.types.is_dictionary(column.type) else column for column in group.columns]
+    return pa.Table.from_arrays(columns, schema=schema).combine_chunks()
+
+
+def _words(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return words whose chunks may have dictionaries of their own with one, in the order of first appearance."""
+    known: dict[str, int] = {}
+    numbers = []
+    for chunk in column.chunks:
+        places = [known.setdefault(word, len(known)) for word in chunk.dictionary.to_pylist()]
+        numbers.append(np.array(places, np.int32)[_numbers(chunk.indices)] if len(chunk) else np.empty(0, np.int32))
+    return from_words(np.concatenate(numbers), list(known))

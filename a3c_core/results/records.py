@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from a3c_core.results.files import write_whole
 from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.results.record_files import concatenate, from_rows, write_part, write_stream
+from a3c_core.results.record_files import concatenate, from_rows, numbers_in, numpy_type, write_part, write_stream
 
 Status = Literal["applied", "dropped", "rejected"]
 
@@ -120,7 +121,7 @@ class RecordWriter:
         self._parts: list[pa.Table] = []  # in memory
         self._parts_on_disk = 0
         self._rows: list[tuple[Any, ...]] = []
-        self._columns = self.schema.empty_table()  # of a runtime that gives whole columns
+        self._columns: list[pa.Table] = []  # of a runtime that gives whole columns
         self.count = 0
 
     def append(self, record: EpisodeRecord | UpdateRow) -> None:
@@ -132,21 +133,21 @@ class RecordWriter:
 
     def extend(self, columns: pa.Table) -> None:
         """Append records that already are columns, cut into the same parts."""
-        self._columns = concatenate([self._columns, columns], self.schema)
         self.count += len(columns)
-        while len(self._columns) >= self._part_rows:
-            rest = self._columns.slice(self._part_rows)
-            self._columns = self._columns.slice(0, self._part_rows)
+        self._columns.append(columns)
+        while sum(map(len, self._columns)) >= self._part_rows:
+            waiting = concatenate(self._columns, self.schema)
+            self._columns = [waiting.slice(0, self._part_rows)]
             self.flush()
-            self._columns = rest
+            self._columns = [waiting.slice(self._part_rows)]
 
     def flush(self) -> None:
         """Bring all records so far to disk."""
         self._refuse_a_gap()
-        if not self._rows and not len(self._columns):
+        if not self._rows and not sum(map(len, self._columns)):
             return
-        part = from_rows(self._rows, self.schema) if self._rows else self._columns
-        self._rows, self._columns = [], self.schema.empty_table()
+        part = from_rows(self._rows, self.schema) if self._rows else concatenate(self._columns, self.schema)
+        self._rows, self._columns = [], []
         if self._directory is None:
             self._parts.append(part)
             return
@@ -155,7 +156,7 @@ class RecordWriter:
     def rewind(self, count: int) -> None:
         """Forget everything after the first `count` records, which must be sound: a resumed run plays it again."""
         assert self._directory is not None
-        self._rows, self._columns = [], self.schema.empty_table()
+        self._rows, self._columns = [], []
         self.count, self._parts_on_disk = count, 0
         whole = self._directory / self._table.file
         if count and sum(len(part) for _, part in _in_order([whole], self._table)) == count:
@@ -181,11 +182,22 @@ class RecordWriter:
         )
         shutil.rmtree(self._directory / self._table.parts, ignore_errors=True)
 
-    def columns(self, *names: str) -> pa.Table:
-        """Return these columns of all records that were finished."""
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all records that were finished [count]; of a long run nothing else is held meanwhile."""
+        values = np.empty(self.count, numpy_type(self.schema.field(name).type))
+        end = 0
+        for part in self._column_parts(name):
+            values[end : end + len(part)] = numbers_in(part)
+            end += len(part)
+        return values
+
+    def _column_parts(self, name: str) -> Iterator[pa.ChunkedArray]:
         if self._directory is None:
-            return concatenate([part.select(names) for part in self._parts], pa.schema(map(self.schema.field, names)))
-        return pq.read_table(self._directory / self._table.file, columns=list(names))
+            yield from (part[name] for part in self._parts)
+            return
+        with pq.ParquetFile(self._directory / self._table.file) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group, columns=[name])[name]
 
     def _keep(self, directory: Path, count: int) -> None:
         """Let the first parts hold the first `count` records; each at any time its old self, or its beginning."""
@@ -255,7 +267,7 @@ def _in_order(paths: list[Path], table: RecordTable) -> Iterator[tuple[Path, pa.
     for path in paths:
         try:
             for part in _groups(path, table):
-                if not np.array_equal(part[table.number].to_numpy(), np.arange(count, count + len(part))):
+                if not np.array_equal(numbers_in(part[table.number]), np.arange(count, count + len(part))):
                     return
                 count += len(part)
                 yield path, part
@@ -280,7 +292,8 @@ def _groups(path: Path, table: RecordTable) -> Iterator[pa.Table]:
     with pq.ParquetFile(path) as file:
         schema = _schema_in(file.schema_arrow, table)
         for group in range(file.num_row_groups):
-            yield file.read_row_group(group).select(schema.names).cast(schema)
+            part = file.read_row_group(group).select(schema.names)
+            yield part if part.schema.equals(schema) else part.cast(schema)
 
 
 def _schema_in(found: pa.Schema, table: RecordTable) -> pa.Schema:

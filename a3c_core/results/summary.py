@@ -1,9 +1,9 @@
 """The summary of a run: a few numbers from its records and totals."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import Totals
@@ -11,7 +11,6 @@ from a3c_core.machine.cores import is_oversubscribed
 from a3c_core.virtual.capacity import capacity
 
 Outcome = Literal["finished", "overloaded", "interrupted"]
-SUMMED_UP = ("score", "workers_alive", "queue_wait_s")  # columns of the records
 
 
 class RunSummary(NamedTuple):
@@ -60,11 +59,13 @@ class RunSummary(NamedTuple):
     worker_late_s: float | None = None  # by how many of the profile's seconds, on average of the late ones
     master_late_share: float | None = None  # the same of the master's updates
     master_late_s: float | None = None
+    predictor_busy_s: float | None = None  # virtual time, ga3c: added up over predictors
+    learner_busy_s: float | None = None  # virtual time, gorila: added up over learners
 
 
 def summarise(
     outcome: Outcome,
-    records: pa.Table,
+    column: Callable[[str], NDArray[Any]],
     totals: Totals,
     version: int,
     clock_s: float,
@@ -72,28 +73,27 @@ def summarise(
     config: RunConfig,
     time_split: dict[str, float],
 ) -> RunSummary:
-    """Return the summary of a run's totals and records, of which the columns SUMMED_UP are enough.
+    """Return the summary of a run's totals and records, of which `column` returns one by its name.
 
     `time_split` is where the workers' real time went, and how well a paced run kept its pace.
     """
-    scores = records["score"].to_numpy()
-    tenth = max(1, len(scores) // 10)
+    episodes, score_mean, score_last_tenth = _scores(column("score"))
     elapsed_s = clock_s or float("inf")
     return RunSummary(
         outcome=outcome,
-        episodes=len(scores),
+        episodes=episodes,
         env_steps=totals.env_steps,
         updates=version,
         clock_s=clock_s,
         wall_s=wall_s,
-        score_mean=_mean(scores),
-        score_last_tenth=_mean(scores[-tenth:]),
-        episodes_per_s=len(scores) / elapsed_s,
+        score_mean=score_mean,
+        score_last_tenth=score_last_tenth,
+        episodes_per_s=episodes / elapsed_s,
         env_steps_per_s=totals.env_steps / elapsed_s,
-        workers_max=int(records["workers_alive"].to_numpy().max(initial=0)),
+        workers_max=int(column("workers_alive").max(initial=0)),
         master_utilisation=totals.master_busy_s / elapsed_s,
         queue_peak=totals.queue_peak,
-        queue_wait_mean_s=_mean(records["queue_wait_s"].to_numpy()),
+        queue_wait_mean_s=_mean(column("queue_wait_s")),
         staleness_mean=totals.staleness.mean(),
         staleness_p50=totals.staleness.percentile(50),
         staleness_p95=totals.staleness.percentile(95),
@@ -115,6 +115,8 @@ def summarise(
         worker_late_s=time_split.get("worker_late_s"),
         master_late_share=time_split.get("master_late_share"),
         master_late_s=time_split.get("master_late_s"),
+        predictor_busy_s=time_split.get("predictor_busy_s"),
+        learner_busy_s=time_split.get("learner_busy_s"),
     )
 
 
@@ -134,5 +136,11 @@ def capacity_numbers(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def _mean(values: np.ndarray) -> float:
+def _scores(scores: NDArray[Any]) -> tuple[int, float, float]:
+    """Return (how many there are, their mean, that of the last tenth). The columns of a long run are large."""
+    tenth = max(1, len(scores) // 10)
+    return len(scores), _mean(scores), _mean(scores[-tenth:])
+
+
+def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else 0.0

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from a3c_core.algorithms.base import HandsOver
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.base import Learner
@@ -77,12 +78,18 @@ class Topology(ABC):
 
     description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
+    takes: ClassVar[tuple[HandsOver, ...]] = ("gradient",)  # what workers may hand over; not inherited
     statistics: ClassVar[tuple[str, ...]] = ()  # numbers that it adds to the record of each update
     has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
     learns_at_arrival: ClassVar[bool] = True  # a worker's parcel is work for the master, or only food for others
     has_predictors: ClassVar[bool] = False  # workers have no model, but ask for their actions
     has_limit: ClassVar[bool] = True  # one master's pace bounds how many workers there can be
     overloaded = False  # more waits for a station than the run may bear
+
+    def __init_subclass__(cls) -> None:
+        """Let a class that says nothing take gradients: one that averages them, say, can't do so with trajectories."""
+        super().__init_subclass__()
+        cls.takes = cls.__dict__.get("takes", ("gradient",))
 
     def __init__(
         self,
@@ -100,6 +107,14 @@ class Topology(ABC):
     def why_not(cls, config: Any) -> tuple[str, str] | None:
         """Return the first of a run's settings that the topology can't go with, and why not; or None."""
         return None
+
+    @classmethod
+    def service_s(cls, exchange: Any, learning_s: float, writing_s: float) -> float:
+        """Return how long the busiest of those who learn is at work for a parcel.
+
+        One master would learn from it in `learning_s`, and write up its episodes in `writing_s`.
+        """
+        return learning_s + writing_s
 
     @property
     def waiting(self) -> int:
@@ -129,6 +144,10 @@ class Topology(ABC):
 
     def end(self) -> None:  # noqa: B027, most have nothing to do here
         """Write down what became of parcels that still wait when nothing more will happen."""
+
+    def worked(self) -> dict[str, float]:
+        """Return how long those beside workers and master have worked, in the clock's seconds, for the summary."""
+        return {}
 
     def who(self, station: int) -> tuple[str, int]:
         """Return a station's role and its number among those of that role, for pictures."""

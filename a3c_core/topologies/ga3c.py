@@ -125,6 +125,9 @@ class GA3CTopology(AgentTopology):
         self._counts.predictor_busy_s += self.timeline.now_s - since_s
         self.tell(slots, some_end)
 
+    def worked(self) -> dict[str, float]:
+        return {"predictor_busy_s": self._counts.predictor_busy_s}
+
     # Trainers
 
     def _may_train(self) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from a3c_core.algorithms.base import HandsOver
 from a3c_core.episode_log import Parcel
 from a3c_core.learners.replay import Made, ReplayEngine, Replayer, ReplayMemory
 from a3c_core.models.parameters import Vector
@@ -73,6 +74,8 @@ class LearnerSlot:
     pulled: list[int] = field(default_factory=list)  # versions, by shard
     made: Made | None = None
     is_busy: bool = False
+    since_s: float = 0.0  # it has a core
+    worked_s: float = 0.0
     owed: deque[int] = field(default_factory=deque)  # actors that wait for a gradient of what they have played
 
     @property
@@ -94,6 +97,7 @@ class GorilaTopology(WorkerTopology):
         ),
     )
     Settings = GorilaConfig
+    takes: ClassVar[tuple[HandsOver, ...]] = ("experience",)
     learns_at_arrival: ClassVar[bool] = False
     counts_players: ClassVar[bool] = False
     combine, is_late = MasterTopology.combine, MasterTopology.is_late  # of a real master, which serves bundles
@@ -186,6 +190,7 @@ class GorilaTopology(WorkerTopology):
         profile, replayer = self.profile, self.learners[station - _LEARNERS].replayer
         steps = self.config.learner.minibatch or len(replayer.memory)
         seconds = profile.slowdown * (profile.load_s + profile.send_s) + profile.learning_s(1, steps)
+        self.learners[station - _LEARNERS].since_s = self.timeline.now_s
         self.timeline.work(seconds if self._in_step else max(seconds, _LEAST_S), station, LEARNED, replayer.made)
 
     def _learned(self, station: int) -> None:
@@ -196,6 +201,7 @@ class GorilaTopology(WorkerTopology):
         learner.parcel = learner.made = None
         self.log.totals.sent += 1
         self.log.totals.last_arrival_s = now_s = self.timeline.now_s
+        learner.worked_s += now_s - learner.since_s
         parcel = parcel._replace(arrived_s=now_s, queue_length=self.waiting)
         if made.is_outlying:
             self._enter(parcel._replace(taken_s=now_s), "rejected", made.loss)
@@ -222,6 +228,9 @@ class GorilaTopology(WorkerTopology):
             self.begin(learner.owed.popleft())
         self._look(learner)
 
+    def worked(self) -> dict[str, float]:
+        return {"learner_busy_s": sum(learner.worked_s for learner in self.learners)}
+
     def who(self, station: int) -> tuple[str, int]:
         if station <= MASTER:
             return "server", MASTER - station
@@ -241,7 +250,7 @@ class GorilaTopology(WorkerTopology):
                 arrays[f"learner{number}_gradient"] = made.gradient
             rest = None if made is None else (str(made.loss), made.is_outlying)  # JSON knows no NaN
             under_way = learner.parcel, learner.pulled, rest, learner.is_busy, list(learner.owed)
-            learners.append([replayer.save(), *under_way])
+            learners.append([replayer.save(), *under_way, learner.since_s, learner.worked_s])
         added = []
         for place, memory in enumerate(memories.values()):
             count, kept = memory.save()
@@ -253,7 +262,7 @@ class GorilaTopology(WorkerTopology):
         super().restore(numbers, arrays, folder)
         self._server.restore(numbers, arrays, folder)
         for number, (learner, saved) in enumerate(zip(self.learners, numbers["learners"], strict=True)):
-            replayer, parcel, learner.pulled, rest, learner.is_busy, owed = saved
+            replayer, parcel, learner.pulled, rest, learner.is_busy, owed, learner.since_s, learner.worked_s = saved
             learner.replayer.restore(replayer)
             learner.owed.extend(owed)
             if parcel is not None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from a3c_core.algorithms.base import HandsOver
 from a3c_core.episode_log import Parcel
 from a3c_core.learners.base import Effort, settled_by
 from a3c_core.models.parameters import Vector
@@ -41,6 +42,7 @@ class MasterTopology(WorkerTopology):
         ),
     )
     Settings: ClassVar[type[Section]] = ExchangeConfig
+    takes: ClassVar[tuple[HandsOver, ...]] = ("gradient", "trajectory")
     counts_players: ClassVar[bool] = False  # whether `take` wants their number, or else if there are any
 
     def __init__(self, *parts: Any):

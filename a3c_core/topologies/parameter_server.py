@@ -40,6 +40,10 @@ class ServersConfig(Section):
     shards: int = Field(2, ge=1, le=1_024, description="parts of the parameters, each with its own server")
     fixed: float = Field(0.0, ge=0, le=1, description="share of an update's cost that does not depend on its size")
 
+    def cost_share(self, share: float) -> float:
+        """Return what a server with this share of the parameters costs, as a share of a whole update."""
+        return self.fixed + (1.0 - self.fixed) * share
+
 
 @dataclass
 class Pending:
@@ -100,7 +104,7 @@ class ParameterServer:
     ):
         """`bound`: staleness that is borne. What `on_settled` gets is dealt with; its sender may go on."""
         self._learner, self._profile, self._timeline, self._log = learner, profile, timeline, log
-        self._fixed, self._bound = servers.fixed, bound
+        self._config, self._bound = servers, bound
         self._progress, self._on_settled = progress, on_settled
         self._whole: Optimizer = learner.optimizer
         size = learner.parameters.size
@@ -158,8 +162,7 @@ class ParameterServer:
             age = optimizer.updates - pending.pulled[MASTER - server.station]
             pending.is_late = self._bound is not None and age > self._bound
         seconds = self._profile.discard_s(idle) if pending.is_late else self._profile.service_s(0, idle)
-        share = server.parameters.size / self._learner.parameters.size
-        seconds *= self._fixed + (1.0 - self._fixed) * share
+        seconds *= self._config.cost_share(server.parameters.size / self._learner.parameters.size)
         served = optimizer.updates + optimizer.rejected
         self._log.totals.master_busy_s += self._timeline.work(seconds, server.station, UPDATED, served)
 

@@ -13,6 +13,7 @@ from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Arrow, Description
+from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parameter_server import UPDATED, ParameterServer, Pending, ServersConfig
 from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
 from a3c_core.virtual.timeline import MASTER
@@ -24,6 +25,16 @@ class ShardsConfig(ServersConfig):
     pull: Literal["at_once", "after_apply"] = Field(
         "at_once", description="when a worker takes new parameters: without waiting, or after its gradient was applied"
     )
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How gradients come to the servers."""
+        return ExchangeConfig(pull=self.pull, queue="unbounded")
+
+    @property
+    def why_not_real(self) -> str:
+        """What keeps real workers from having servers: their master is one process."""
+        return "topology sharded is for virtual time: real workers have one master, and its shards would take turns"
 
 
 class ShardedTopology(WorkerTopology):
@@ -38,6 +49,11 @@ class ShardedTopology(WorkerTopology):
         ),
     )
     Settings = ShardsConfig
+
+    @classmethod
+    def service_s(cls, exchange: Any, learning_s: float, writing_s: float) -> float:
+        """Return a server's work on its part; nobody writes anything up."""
+        return learning_s * exchange.cost_share(1.0 / exchange.shards)
 
     def __init__(self, *of_run: Any):
         super().__init__(*of_run)

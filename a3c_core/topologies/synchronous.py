@@ -31,6 +31,7 @@ class SynchronousTopology(MasterTopology):
     )
     Settings = RoundsConfig
     counts_players = True
+    has_limit = False  # a round is one update, however many play in it
 
     @classmethod
     def take(cls, exchange: Any, waiting: int, playing: int) -> int:

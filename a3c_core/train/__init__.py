@@ -24,7 +24,7 @@ from a3c_core.results.files import remove_directory, write_json
 from a3c_core.results.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
 from a3c_core.results.records import EpisodeRecord, RecordWriter, update_table_with
 from a3c_core.results.settings import differences
-from a3c_core.results.summary import SUMMED_UP, Outcome, RunSummary, summarise
+from a3c_core.results.summary import Outcome, RunSummary, summarise
 from a3c_core.results.whole import setback
 from a3c_core.runtime import Runtime
 from a3c_core.train.snapshots import Snapshots
@@ -33,6 +33,7 @@ from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
+OnBlock = Callable[[RecordBlock], None]
 RESULTS_VERSION = 3  # raise it whenever equal settings give other results than before
 _UNTOLD_VERSION = 2  # of checkpoints that do not tell it
 
@@ -42,22 +43,34 @@ class RunMismatch(Exception):
 
 
 def train(
-    config: RunConfig, directory: Path | None = None, on_episode: OnEpisode | None = None, run: str = "run"
+    config: RunConfig,
+    directory: Path | None = None,
+    on_episode: OnEpisode | None = None,
+    run: str = "run",
+    on_block: OnBlock | None = None,
 ) -> RunSummary:
     """Run `config` to its end and return its summary; with a `directory`, everything is kept there and can be resumed.
 
+    `on_episode` is called with every record; where records come in blocks, `on_block` takes these instead, if given.
+
     >>> summary = train(RunConfig(workers="10", episodes=1000))  # doctest: +SKIP
     """
-    return Run(config, directory, on_episode, run).finish()
+    return Run(config, directory, on_episode, run, on_block).finish()
 
 
 class Run:
     """A runtime with its records and its checkpoints."""
 
     def __init__(
-        self, config: RunConfig, directory: Path | None, on_episode: OnEpisode | None = None, run: str = "run"
+        self,
+        config: RunConfig,
+        directory: Path | None,
+        on_episode: OnEpisode | None = None,
+        run: str = "run",
+        on_block: OnBlock | None = None,
     ):
-        self._config, self._directory, self._on_episode = config, directory, on_episode
+        self._config, self._directory = config, directory
+        self._on_episode, self._on_block = on_episode, on_block
         self._profile = profile_of(config)
         game, self._model, _ = parts_of(config)
         self.learner = new_learner(config)
@@ -160,7 +173,9 @@ class Run:
 
     def _record_block(self, block: RecordBlock) -> None:
         self._writer.extend(block.table(self._writer.schema))
-        if self._on_episode is not None:
+        if self._on_block is not None:
+            self._on_block(block)
+        elif self._on_episode is not None:
             for record in block.records():
                 self._on_episode(record)
 
@@ -218,12 +233,11 @@ class Run:
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
         for writer in filter(None, (self._writer, self._updates)):
             writer.finish()
-        records = self._writer.columns(*SUMMED_UP)
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
         summary = summarise(
-            outcome, records, totals, self.learner.version, clock_s, wall_s, self._config, time_split
+            outcome, self._writer.column, totals, self.learner.version, clock_s, wall_s, self._config, time_split
         )._replace(results_version=RESULTS_VERSION)
         if self._directory is not None:
             summary = summary._replace(update_rows=self._updates.count if self._updates else 0)

@@ -17,6 +17,8 @@ from a3c_core.parts import misfit
 from a3c_core.real.ray_cluster import NoCluster
 from a3c_core.real.roster import RunFailed
 from a3c_core.results.checkpoints import CheckpointError
+from a3c_core.results.files import write_json
+from a3c_core.results.layout import CONFIG
 from a3c_core.results.records import EpisodeRecord, read_records
 from a3c_core.results.summary import RunSummary
 from a3c_core.tools import heartbeat
@@ -74,6 +76,7 @@ def _train(config: RunConfig, directory: Path, console: rich.console.Console, te
             write(record)
 
         summary = train(config, directory, on_episode, run=directory.name)
+    write_json(directory / CONFIG, config.model_dump(mode="json"))  # as a sweep's cells have it
     picture = directory / "score.png"
     draw_curve(read_records(directory), directory.name, picture)
     watch = _watch_command(config, directory)

@@ -76,7 +76,8 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
         return Capacity(played.episode_steps, cycle_s, 0.0, "N0")
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
-    return Capacity(played.episode_steps, cycle_s, _service_s(config, profile, played), "N*" if waits else "N0")
+    service_s = topology.service_s(config.exchange, *_service_s(config, profile, played))
+    return Capacity(played.episode_steps, cycle_s, service_s, "N*" if waits else "N0")
 
 
 def profile_of(config: RunConfig) -> CostProfile:
@@ -123,11 +124,11 @@ def _cycle_s(config: RunConfig, profile: CostProfile, played: Untrained, waits: 
     return away_s + core_s
 
 
-def _service_s(config: RunConfig, profile: CostProfile, played: Untrained) -> float:
-    """Return the master's mean seconds per parcel: to take it, to learn its share, and to write its episodes up."""
+def _service_s(config: RunConfig, profile: CostProfile, played: Untrained) -> tuple[float, float]:
+    """Return a master's mean seconds per parcel: to take it and learn its share, and to write its episodes up."""
     agents = config.agents_per_worker
     parcels, effort = new_learner(config).effort_at(agents * played.env_steps / played.pieces)
     mailboxes = parcels if config.gradients.channel == "mailbox" else 0  # one for each parcel: its worker's
     learning_s = profile.service_s(mailboxes, gradients=parcels) + profile.learning_s(*effort)
     episodes = agents * played.episodes / played.pieces  # that a parcel ends
-    return learning_s / parcels + episodes * profile.first_bookkeeping_s
+    return learning_s / parcels, episodes * profile.first_bookkeeping_s

@@ -81,8 +81,8 @@ class Simulation:
         return all(self.step() for _ in range(steps))
 
     def stop(self) -> dict[str, float]:
-        """End the run; in virtual time nothing is left to end, and no worker's real time was counted."""
-        return {}
+        """End the run, of which nothing is left to end; no worker's real time was counted."""
+        return self.topology.worked()
 
     def save(self) -> Saved:
         """Return all that the run needs in order to go on to the same bytes."""

@@ -25,6 +25,7 @@ CLAIMS = (  # their numbers are their places, from 1 on
     "analysis.claims.ppo_would_be_better:CLAIM",
     "analysis.claims.ten_to_twenty:CLAIM",
     "analysis.claims.growth_is_stable:CLAIM",
+    "analysis.claims.ga3c_is_faster:CLAIM",
     "analysis.claims.one_step_is_superlinear:CLAIM",
 )
 _CROWDED = "Its runs had more processes than cores: their times say nothing of so many workers."
@@ -40,7 +41,7 @@ def load(references: Sequence[str] = CLAIMS) -> tuple[Claim, ...]:
 
 
 def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = ()) -> list[Judgement]:
-    """Return the verdict on every claim, from the runs with one variant of the settings: the main one, if None.
+    """Return the verdict on every claim that is asked of the study, from one variant's runs: the main one's, if None.
 
     `more` are claims that are not the package's; they are numbered after its own. Everything that is asked of the same
     runs is corrected together.

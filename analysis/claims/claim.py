@@ -7,6 +7,11 @@ from analysis.claims.finding import NO_RUNS, Finding, Rule, Verdict
 from analysis.data.study import Study
 
 
+def of_every_study(study: Study) -> bool:
+    """Ask the claim of every study, if only to say what it lacks."""
+    return True
+
+
 class Claim(NamedTuple):
     """What somebody said, where, and how to judge it. A file of this folder ends in one: CLAIM."""
 
@@ -17,7 +22,7 @@ class Claim(NamedTuple):
     rule: Rule = "all"  # by which its parts make the whole
     of_speed: bool = False  # runs with more processes than cores say nothing of it
     quote: str = ""  # the source's own words
-    applies: Callable[[Study], bool] = lambda study: True  # or else the study has nothing to do with it
+    applies: Callable[[Study], bool] = of_every_study  # of a part that most studies do not have: only of those that do
 
 
 class Judgement(NamedTuple):

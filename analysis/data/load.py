@@ -21,7 +21,7 @@ from a3c_core.results.settings import of_saved
 from a3c_core.results.whole import flaw
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
-from analysis.data import capacity, compact, metrics
+from analysis.data import capacity, compact, metrics, stations
 from analysis.data.score import StudyScore, score_of
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
@@ -198,6 +198,7 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         **measured,
         **(_shares_given(profile, curve) if profile else _shares_measured(numbers, measured)),
         **capacity.numbers_of(config, summary, profile),
+        **stations.numbers_of(curve, config, summary, profile),
     }
     mark = score.marks[min(1, len(score.marks) - 1)]  # the second: pipes passed by luck are no learning
     derived["learning_begins"] = derived[f"episodes_to_{mark:g}"]

@@ -15,7 +15,7 @@ from analysis.data.spans import Span
 from analysis.figures import style
 
 MOST_ROWS = 40
-_WAITS = ("core", "begin", "joined")  # kinds that end a wait, not work
+_WAITS = ("core", "learner_core", "begin", "joined")  # kinds that end a wait, not work
 WORDS = {  # what is done when an event of a kind ends it; others are called by their kind
     "played": "plays and differentiates",
     "updated": "updates",
@@ -27,6 +27,8 @@ WORDS = {  # what is done when an event of a kind ends it; others are called by 
     "stepped": "plays a step",
     "answered": "predicts",
     "trained": "learns",
+    "learner_core": "waits for game or messages",
+    "learned": "differentiates a minibatch",
 }
 Row = tuple[str, int]  # role and number
 

@@ -8,12 +8,32 @@ from matplotlib.axes import Axes
 from analysis.data import outcomes, statistics
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
-from analysis.figures import algorithms, cliff, collapse_map, dose, factors, fixed_workers, settings, style, table2
+from analysis.figures import (
+    algorithms,
+    cliff,
+    collapse_map,
+    domination,
+    dose,
+    factors,
+    fixed_workers,
+    settings,
+    style,
+    table2,
+    topologies,
+)
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
-_ANSWERS = (collapse_map.FIGURE, dose.FIGURE, factors.FIGURE, table2.FIGURE)  # each made for one kind of question
+_ANSWERS = (  # each made for one kind of question
+    collapse_map.FIGURE,
+    dose.FIGURE,
+    factors.FIGURE,
+    table2.FIGURE,
+    topologies.FIGURE,
+    topologies.SPEED,
+    domination.FIGURE,
+)
 
 
 def main_figure(study: Study) -> StudyFigure:

@@ -12,11 +12,12 @@ from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
 from analysis.data.algorithms import compares_algorithms, comparison
 from analysis.data.capacity import limit_of
+from analysis.data.domination import outlook
 from analysis.data.factors import effects
 from analysis.data.inference import chance, holm, share_difference
 from analysis.data.speedups import compares_speedups, speedups
 from analysis.data.study import Schedule, Study
-from analysis.figures import factors
+from analysis.figures import domination, factors, stations
 
 _ESTIMATED = ("final_score", "mean_score", "clock_s", "steps_per_s", "utilisation_start", "load_start", "load_end")
 _TYPICAL = ("staleness_mean", "queue_peak", "held_share", "workers_max")
@@ -42,6 +43,8 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
         "comparisons": comparisons(study),
         "capacity": capacity(study),
         **({"factors": effects(study)} if factors.applies(study) else {}),
+        **({"stations": _stations(study)} if stations.FIGURE.of(study) else {}),
+        **({"domination": _domination(study)} if domination.applies(study) else {}),
         **({"algorithms": comparison(study)} if compares_algorithms(study) else {}),
         **({"table2": speedups(study)} if compares_speedups(study) else {}),
         "claims": claims(study, more_claims),
@@ -134,6 +137,18 @@ def claims(study: Study, more: Sequence[Claim] = ()) -> pd.DataFrame:
                 row |= {"finding": finding.text, "finding_verdict": finding.verdict, "needed": finding.needed}
                 rows.append({**row, **flat({"estimate": finding.estimate})} if finding.estimate else row)
     return pd.DataFrame(rows)
+
+
+def _stations(study: Study) -> pd.DataFrame:
+    """Return who is at work for which share of the time, and where staleness comes from, by setting."""
+    return stations.stations(study).rename_axis("variant").reset_index()
+
+
+def _domination(study: Study) -> pd.DataFrame:
+    """Return how soon each setting comes to a score, how well it plays in the end, and which others beat it."""
+    table = outlook(study.shown, outcomes.reference_score(study.shown))
+    named = table.assign(beaten_by=[" ".join(others) for others in table["beaten_by"]])
+    return named.rename_axis("variant").reset_index()
 
 
 def runs(study: Study) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from a3c_core.benchmark import courses
 from a3c_core.benchmark.feeder import EXCHANGES
@@ -17,9 +18,9 @@ from a3c_core.train import Run
 
 THROUGHPUT = "episodes_per_s"
 WAIT_S = 1e-4  # per env step: some milliseconds an episode, to which a sleep's own delay of some 60 µs adds little
-GAMES = {  # name: how many times as many episodes as of the waiting game, which takes longest
-    "short": 20,  # an untrained bird's, about 60 steps
-    "long": 4,  # a trained bird's, over 1,000 steps
+GAMES = {  # name: how many times as many episodes as of the waiting game: runs of seconds, in which no start counts
+    "short": 100,  # an untrained bird's, about 60 steps
+    "long": 20,  # a trained bird's, over 1,000 steps
     "waiting": 1,  # an untrained bird's, in a game that makes everyone wait
 }
 _COLOURS = {"shared": "#0072b2", "queue": "#d55e00"}
@@ -66,52 +67,68 @@ def settings(quick: bool = False) -> Iterator[Setting]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What virtual time predicted, and what the real runs gave, the fastest of them first."""
+    """What virtual time predicted, and what the real run gave, in each of several rounds.
+
+    A machine that is shared with strangers is faster in one minute than in the next, so that only what was measured in
+    the same round is compared, and the median of the rounds counts.
+    """
 
     setting: Setting
-    predicted: RunSummary
+    predicted: list[RunSummary]
     measured: list[RunSummary]
 
     def values(self, quantity: str) -> tuple[float, float]:
         """Return (predicted, measured) of a summary's field."""
-        return getattr(self.predicted, quantity), getattr(self.measured[0], quantity)
+        return self._usual(self.predicted, quantity), self._usual(self.measured, quantity)
 
     def error(self, quantity: str = THROUGHPUT) -> float:
         """Return how far the prediction is off, relative to what was measured."""
-        predicted, measured = self.values(quantity)
-        return predicted / measured - 1.0 if measured else 0.0
+        rounds = zip(self.predicted, self.measured, strict=True)
+        return median(
+            _error(getattr(predicted, quantity), getattr(measured, quantity)) for predicted, measured in rounds
+        )
 
     @property
     def spread(self) -> float:
         """How much slower the slowest real run was than the fastest."""
-        return 1.0 - self.measured[-1].episodes_per_s / self.measured[0].episodes_per_s
+        throughput = [summary.episodes_per_s for summary in self.measured]
+        return 1.0 - min(throughput) / max(throughput)
+
+    @staticmethod
+    def _usual(summaries: list[RunSummary], quantity: str) -> float:
+        return median(getattr(summary, quantity) for summary in summaries)
+
+
+def _error(predicted: float, measured: float) -> float:
+    return predicted / measured - 1.0 if measured else 0.0
 
 
 class Bench:
-    """Calibrates this machine for a transport when it is first needed, and compares settings on it."""
+    """Compares settings in rounds, each with a calibration of its own for every transport."""
 
-    def __init__(self, directory: Path, episodes: int, seconds: float, runs: int):
-        """`episodes`: see `Setting.config`; `seconds`: for each part of a calibration; `runs`: real ones, of each."""
-        self._directory, self._episodes, self._seconds, self._runs = directory, episodes, seconds, runs
+    def __init__(self, directory: Path, episodes: int, seconds: float):
+        """`episodes`: see `Setting.config`; `seconds`: for each part of a calibration."""
+        self._directory, self._episodes, self._seconds = directory, episodes, seconds
         untrained, trained = DenseModel().initial_parameters(0), courses.trained(courses.TRAINING_EPISODES)
         self._parameters = {"short": untrained, "long": trained, "waiting": untrained}
 
-    def compare(self, setting: Setting) -> Comparison:
-        """Return one comparison; other programs can only slow a real run down, so the fastest counts."""
+    def calibrate(self) -> None:
+        """Measure anew what things cost now."""
+        for transport in _COLOURS:
+            write_profile(calibrate("compiled", transport, self._seconds), self._profile(transport))
+
+    def compare(self, setting: Setting) -> tuple[RunSummary, RunSummary]:
+        """Return (predicted, measured) of one setting."""
         parameters = self._parameters[setting.game]
         real = setting.config(self._episodes)
         profile = {"runtime": "simulate", "profile": str(self._profile(setting.transport))}
         predicted = _summary(Run(real.model_copy(update=profile), None), parameters)
-        measured = [_summary(Run(real, None), parameters) for _ in range(self._runs)]
-        return Comparison(setting, predicted, sorted(measured, key=lambda summary: -summary.episodes_per_s))
+        return predicted, _summary(Run(real, None), parameters)
 
     def _profile(self, transport: str) -> Path:
-        path = self._directory / f"{transport}.yaml"
-        if not path.exists():
-            write_profile(calibrate("compiled", transport, self._seconds), path)
-        return path
+        return self._directory / f"{transport}.yaml"
 
 
-def _summary(run: Run | Run, parameters: Vector) -> RunSummary:
+def _summary(run: Run, parameters: Vector) -> RunSummary:
     run.learner.parameters[:] = parameters
     return run.finish()

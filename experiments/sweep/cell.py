@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from a3c_core.config import RunConfig
 from a3c_core.machine.interrupts import INTERRUPTED, heard_interrupts
 from a3c_core.outsiders import refuse_untrusted
+from a3c_core.results.blocks import RecordBlock
 from a3c_core.results.records import EpisodeRecord
 from a3c_core.train import train
 from experiments.sweep.wall_times import WallTimes
@@ -53,14 +54,22 @@ class Reporter:
         self._env_steps = 0
 
     def __call__(self, record: EpisodeRecord) -> None:
+        self._heed([record], 1, record.steps)
+
+    def heed_block(self, block: RecordBlock) -> None:
+        """Heed records that were made at once, of which only the last ones tell more than that they were made."""
+        self._heed(list(block.records(WINDOW)), len(block), block.env_steps)
+
+    def _heed(self, last: list[EpisodeRecord], count: int, env_steps: int) -> None:
+        """Heed `count` records, at least one, of so many steps in all, of which these are the last."""
         if self._wall_times is not None:
-            self._wall_times.note(record.episode)
-        self._recent.append((record.score, record.staleness))
-        self._env_steps += record.steps
+            self._wall_times.note(last[-1].episode + 1 - count, count)
+        self._recent.extend((record.score, record.staleness) for record in last)
+        self._env_steps += env_steps
         now_s = time.monotonic()
         if now_s - self._last_s >= REPORT_S:
             self._last_s = now_s
-            self._tell({"progress": self.progress(record)._asdict()})
+            self._tell({"progress": self.progress(last[-1])._asdict()})
 
     def progress(self, record: EpisodeRecord) -> Progress:
         """Return how far the run is with this record."""
@@ -75,7 +84,8 @@ def run_cell(directory: Path, identity: str, tell: Tell, trusted: Sequence[str] 
         refuse_untrusted(settings, trusted, str(directory / "config.json"))
         config = RunConfig.model_validate_json(json.dumps(settings))
         wall_times = WallTimes(directory) if config.is_virtual else None
-        summary = train(config, directory, on_episode=Reporter(tell, wall_times), run=identity)
+        reporter = Reporter(tell, wall_times)
+        summary = train(config, directory, reporter, identity, reporter.heed_block)
     except Exception as error:
         traceback.print_exc()
         tell({"end": "failed", "reason": f"{type(error).__name__}: {error}"})

@@ -24,11 +24,11 @@ class WallTimes:
         self._now_s, self._began_s = time.monotonic, time.monotonic()
         self._is_new = True
 
-    def note(self, episode: int) -> None:
-        """A record was made."""
+    def note(self, episode: int, records: int = 1) -> None:
+        """Records were made, from this episode's on."""
         if self._is_new:
             self._go_on_from(episode)
-        os.pwrite(self._file, struct.pack("<d", self._now_s() - self._began_s), _SIZE * episode)
+        os.pwrite(self._file, struct.pack("<d", self._now_s() - self._began_s) * records, _SIZE * episode)
 
     def _go_on_from(self, episode: int) -> None:
         """Forget what will be played again, and count on from what was before it."""

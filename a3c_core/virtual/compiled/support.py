@@ -2,10 +2,10 @@
 
 from a3c_core.config import RunConfig
 from a3c_core.schedules import rule_of
+from a3c_core.streams import ONE_WORD
 from a3c_core.virtual.capacity import profile_of
 
 _ALGORITHMS = ("a3c", "q", "sarsa", "n_step_q")  # whose kernels `player` knows
-_ONE_WORD = 1 << 32
 
 
 def why_not_compiled_time(config: RunConfig) -> str | None:
@@ -27,6 +27,6 @@ def why_not_compiled_time(config: RunConfig) -> str | None:
         return "workers that wait for a bound on staleness are not compiled"
     if config.span.auto and exchange.batch > max(1, rule_of(config.span, config.schedule).spacing):
         return "compiled code has room for one change of the worker count an update"
-    if config.seed >= _ONE_WORD:
+    if config.seed >= ONE_WORD:
         return "compiled streams take seeds of 32 bits"
     return None
