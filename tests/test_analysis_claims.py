@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from analysis.claims.catalogue import judge_all, load
@@ -125,7 +126,21 @@ def test_the_thesis_is_judged_where_the_master_is_not_overloaded_too():
 def test_ppo_is_judged_by_runs_of_ppo(score, expected):
     parts = [made_up({"10": {}})]
     parts += [made_up({"10": {"final_score": score}}, algorithm="ppo")] if score else []
-    assert judge_all(joined(*parts))[10].verdict == expected
+    judgement = judge_all(with_curves(joined(*parts)))[10]
+    assert judgement.verdict == expected
+    if score:
+        assert [finding.text.partition(" PPO")[0] for finding in judgement.findings] == [
+            "After the same env steps",
+            "After the same time",
+        ]
+
+
+def with_curves(study):
+    """Return a study whose runs score what they end with from their first bin on, and have cells of their own."""
+    runs = study.runs.assign(cell=study.runs["algorithm"] + " " + study.runs["cell"])
+    bins = pd.DataFrame({"env_steps": [1e5, 2e5, 3e5], "clock_s": [10.0, 20.0, 30.0]})
+    curves = [bins.assign(cell=cell, score=score) for cell, score in runs[["cell", "final_score"]].values.tolist()]
+    return replace(study, runs=runs, curves=pd.concat(curves, ignore_index=True))
 
 
 @pytest.mark.parametrize(("score", "expected"), [(50.0, "supported"), (30.0, "refuted"), (None, "not tested here")])

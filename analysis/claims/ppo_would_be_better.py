@@ -36,12 +36,11 @@ _AXES = {"env_steps": "after the same env steps", "clock_s": "after the same tim
 def _pairs(study: Study, runs: pd.DataFrame) -> Iterator[tuple[int, Curves]]:
     """Yield (seed, the curves of PPO and of A3C) for every number of workers and seed that both have."""
     curves = dict(iter(study.curves.groupby("cell", observed=True)))
-    cells = runs[runs["algorithm"].isin(("ppo", "a3c"))].pivot_table(
-        index=["schedule", "seed"], columns="algorithm", values="cell", aggfunc="first"
-    )
-    for (_, seed), row in cells.dropna().iterrows():
-        if row["ppo"] in curves and row["a3c"] in curves:
-            yield int(seed), (curves[row["ppo"]], curves[row["a3c"]])
+    both = [runs[runs["algorithm"] == name][["schedule", "seed", "cell"]] for name in ("ppo", "a3c")]
+    paired = both[0].merge(both[1], on=["schedule", "seed"], suffixes=("_ppo", "_a3c"))
+    for seed, ours, theirs in paired[["seed", "cell_ppo", "cell_a3c"]].values.tolist():
+        if ours in curves and theirs in curves:
+            yield seed, (curves[ours], curves[theirs])
 
 
 def _compared(study: Study, pairs: list[tuple[int, Curves]], axis: str, what: str) -> Finding:

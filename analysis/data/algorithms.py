@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.data import outcomes, statistics
-from analysis.data.capacity import Limit, limit_of
+from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 
 QUEUE = "exchange.queue"
 _FEWEST = 3  # algorithms, and worker counts, that make a comparison
 _USUAL = 10  # workers
-AXES = {"env_steps": "env steps", "episodes": "episodes", "updates": "updates", "clock_s": "seconds"}
 
 
 def compares_algorithms(study: Study) -> bool:
@@ -43,11 +42,6 @@ def usual(part: Study) -> Schedule | None:
     return part.fixed(_USUAL) or (fixed[len(fixed) // 2] if fixed else None)
 
 
-def limit_at(part: Study) -> Limit | None:
-    """Return how many workers the algorithm's master was to bear, known before the runs."""
-    return limit_of(part)
-
-
 def reference(study: Study) -> float:
     """Return the highest mark that most runs of some algorithm with some number of workers have reached."""
     done = study.done
@@ -64,7 +58,7 @@ def comparison(study: Study) -> pd.DataFrame:
     mark, rows = reference(study), []
     for queue in queues(study):
         for algorithm, part in parts(study, queue):
-            limit = limit_at(part)
+            limit = limit_of(part)  # of the algorithm's master, known before the runs
             known = {"limit": limit.workers, "cycle_s": limit.cycle_s, "service_s": limit.service_s} if limit else {}
             for schedule in part.schedules(dynamic=False):
                 row = {"queue": queue, "algorithm": algorithm, "workers": schedule.end, **known}
@@ -75,7 +69,7 @@ def comparison(study: Study) -> pd.DataFrame:
 def _row(part: Study, schedule: Schedule, mark: float) -> dict[str, float]:
     scores = part.values(schedule, "final_score").to_numpy(float)
     score, low, high, runs = statistics.estimate(scores)
-    row = {"runs": runs, "learned": int(outcomes.learned(part, schedule).sum())}
+    row: dict[str, float] = {"runs": runs, "learned": int(outcomes.learned(part, schedule).sum())}
     row |= {"final_score": score, "final_score_low": low, "final_score_high": high, "reference_score": mark}
     for column, name in ((f"env_steps_to_{mark:g}", "env_steps"), (f"episodes_to_{mark:g}", "episodes")):
         row[f"to_{name}"] = float(np.median(part.values(schedule, column)))

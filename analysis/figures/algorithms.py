@@ -84,8 +84,8 @@ def sentence_of_axes(study: Study) -> str:
     rows = table[(table["queue"] == algorithms.queues(study)[-1]) & (table["workers"] == workers)]
     mark = f"{study.score.amount(float(table['reference_score'].iloc[0]))} an episode with {workers} workers"
     names = {"to_env_steps": "env steps", "to_episodes": "episodes", "to_s": "seconds"}
-    fewest = {name: rows.loc[rows[column].idxmin()] for column, name in names.items()}
-    told = [f"{row['algorithm']} in {name}" for name, row in fewest.items()]
+    order = {name: rows.sort_values(column)["algorithm"].tolist() for column, name in names.items()}
+    told = [f"{first} in {name}" for name, (first, *_) in order.items()]
     return as_sentence(f"to {mark} the fewest are needed by {listed(told)}")
 
 
@@ -96,8 +96,8 @@ def figures(study: Study) -> list[StudyFigure]:
         return []
     bearing = tuple(partial(plot_bearing, place=place) for place in range(len(algorithms.queues(study))))
     axes = tuple(partial(plot_axis, axis=axis) for axis in _TITLES if study.takes_time or axis != "clock_s")
-    about = {"section": "settings", "whole": True}
-    return [
-        StudyFigure("algorithms", "How many workers each algorithm bears", bearing, sentence, **about),
-        StudyFigure("algorithm_axes", "What each algorithm makes of what", axes, sentence_of_axes, **about),
-    ]
+    figure = StudyFigure(
+        "algorithms", "How many workers each algorithm bears", bearing, sentence, "settings", whole=True
+    )
+    title = "What each algorithm makes of what"
+    return [figure, figure._replace(name="algorithm_axes", title=title, panels=axes, sentence=sentence_of_axes)]
