@@ -3,8 +3,10 @@
 import itertools
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -17,6 +19,9 @@ from analysis.figures.figure import StudyFigure
 from analysis.figures.main import main_figure
 from analysis.figures.sentences import end_of
 from analysis.pages.tables import schedules as schedules_table
+from experiments.agreement import figure as agreement
+from experiments.agreement.comparison import Setting
+from experiments.scale import figure as scale
 from tests.analysis_studies import made_up
 from tests.readable import flaws
 
@@ -69,6 +74,27 @@ def test_every_figure_that_there_is_is_looked_at():
     seen = {getattr(panel, "func", panel).__module__ for panel in panels}
     elsewhere = {"analysis.figures.twins"}  # in test_analysis_new_figures.py: no committed study has them
     assert {reference.partition(":")[0] for reference in catalogue.FIGURES} - seen == elsewhere
+
+
+class Committed(NamedTuple):
+    """A row of validation.csv, as its figure takes it."""
+
+    row: dict[str, str]
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(self.row["game"], self.row["transport"], int(self.row["workers"]))
+
+    def values(self, quantity: str) -> tuple[float, float]:
+        return float(self.row[f"{quantity}_predicted"]), float(self.row[f"{quantity}_measured"])
+
+
+def test_the_figures_of_validation_and_scale_can_be_read():
+    measured = pd.read_csv(RESULTS / "validation/validation.csv", dtype=str).to_dict("records")
+    scaled = pd.read_csv(RESULTS / "scale/tables/scale.csv").to_dict("records")
+    with style.paper():
+        assert flaws(agreement.figure([Committed(row) for row in measured])) == []
+        assert flaws(scale.figure(scaled)) == []
 
 
 def test_words_that_are_cut_or_on_top_of_each_other_are_found():

@@ -11,6 +11,7 @@ import pytest
 
 import a3c
 import a3c_core
+from tests.analysis_studies import plan
 from tests.sweeps import PATIENCE_S, ROOT
 
 
@@ -38,12 +39,9 @@ def test_its_grids_are_found_from_anywhere(installed, tmp_path):
     assert "15 cells" in run(installed, tmp_path, "sweep", "--grid", "quick", "--dry-run")
 
 
-def test_a_sweep_and_its_page_come_from_the_wheel_alone(installed, tmp_path):
-    options = ["--set", "episodes=50", "--only", "workers=4,seed=0", "--no-tracking"]
-    assert "Report page: results/quick+episodes=50/index.html" in run(
-        installed, tmp_path, "sweep", "--grid", "quick", *options
-    )
-    assert (tmp_path / "results/quick+episodes=50/index.html").stat().st_size > 100_000
+def test_a_page_is_made_from_the_wheel_alone(installed, tmp_path):
+    plan(tmp_path / "planned", {"workers": ["2"], "seed": [0]}, episodes=200)
+    assert "planned/index.html: 0 runs" in run(installed, tmp_path, "report", "planned")
 
 
 def test_every_command_is_there(installed, tmp_path):
