@@ -112,11 +112,11 @@ def test_who_is_faster_and_as_good_beats_the_other():
 )
 def test_ga3c_is_compared_with_as_many_workers_as_a_master_bears(ratio, verdict):
     known = {**LIMIT, "profile": "report", "update_s": 1, **TIMES}
-    a3c = {"topology": "master", "time_to_50_s": 9000.0, **known}
+    a3c = {**known, "topology": "master", "time_to_50_s": 9000.0}
     slower = {**a3c, "time_to_50_s": np.inf}  # more than a master bears: not what GA3C is compared with
     study = joined(
         made_up({"10": a3c, "40": a3c, "100": slower}, noise=0.05, case="a3c"),
-        made_up({"100": {"topology": "ga3c", "time_to_50_s": 9000.0 / ratio, **known}}, noise=0.05, case="ga3c"),
+        made_up({"100": {**known, "topology": "ga3c", "time_to_50_s": 9000.0 / ratio}}, noise=0.05, case="ga3c"),
     )
     (judgement,) = [one for one in judge_all(study) if one.number == GA3C]
     assert judgement.verdict == verdict
