@@ -37,6 +37,7 @@ def plot_throughput(study: Study, ax: Axes) -> Axes:
         rate = np.minimum(workers / limit.workers, 1.0) / limit.service_s
         _draw_prediction(ax, workers, rate, f"predicted: min(N / {limit.name}, 1) / S")
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
+    style.plain(ax.yaxis)
     ax.set_ylabel("updates per second")
     ax.set_title("What the master gets done at the start")
     style.note(ax, "first tenth of the run; every marker is a run")

@@ -19,6 +19,7 @@ from analysis.data.study import Schedule
 INK, MUTED, GRID, WARNING = "#1f2430", "#6b7280", "#e5e7eb", "#b42318"
 _LEGEND_LETTERS = 70  # that fit into a line under a panel
 _MARKERS = "osD^vPX*<>dph8H"  # filled, told apart in print, and unlike the one ten places before, which has its colour
+_THIN = "PX*d"
 NOTE = "note"  # marks the words under a title
 _NOTE_POINTS = 5  # between them and the axes
 HALO = (patheffects.withStroke(linewidth=2.5, foreground="white"),)  # of words that may meet a line
@@ -110,7 +111,7 @@ def line(schedule: Schedule, order: int = 0) -> dict:
         "linestyle": _dashes(schedule),
         "linewidth": 2.0,
         "marker": shape(schedule),
-        "markersize": 5.5,
+        "markersize": _line_marker_size(shape(schedule)),
         "markeredgecolor": "white",
         "markeredgewidth": 0.7,
         "markevery": (0.04 + 0.03 * (order % 5), 0.16),
@@ -132,7 +133,13 @@ def setting_dashes(place: int) -> Any:
 def setting_line(place: int) -> dict[str, Any]:
     """Return how the line of the setting at a place among others looks."""
     look = {"color": setting_colour(place), "linestyle": setting_dashes(place), "marker": marker(place)}
-    return {**look, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.5}
+    size = _line_marker_size(marker(place))
+    return {**look, "markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.5}
+
+
+def _line_marker_size(marker: str) -> float:
+    """Return how large a marker on a line is: thin ones would drown in it."""
+    return 8.0 if marker in _THIN else 5.5
 
 
 def draw_band(
