@@ -23,7 +23,7 @@ BELIEVED = {
     "10->20": {"final_score": 60.0, "clock_s": 20_000.0, "steps_per_s": 900.0},
     "10->32": {"final_score": 60.0, "clock_s": 18_000.0},
 }
-EVERYWHERE = {number: claim for number, claim in enumerate(load(), start=1) if claim.asked_of is of_every_study}
+EVERYWHERE = {number: claim for number, claim in enumerate(load(), start=1) if claim.applies is of_every_study}
 OF_SPEED = [number for number, claim in EVERYWHERE.items() if claim.of_speed]
 
 

@@ -58,10 +58,10 @@ def test_a_figure_from_outside_is_drawn_and_read(built):
 
 def test_a_claim_from_outside_is_judged_after_the_others(built):
     page, readme = ((built / name).read_text() for name in ("index.html", "README.md"))
-    assert "14. Twice the workers play twice as fast." in page
-    assert "| 14. Twice the workers play twice as fast. (a guess) | **" in readme
+    assert "16. Twice the workers play twice as fast." in page
+    assert "| 16. Twice the workers play twice as fast. (a guess) | **" in readme
     claims = pd.read_csv(built / "tables" / "claims.csv").set_index("claim")
-    assert claims.loc[14, "finding"].startswith("20 workers play ")
+    assert claims.loc[16, "finding"].startswith("20 workers play ")
 
 
 def test_the_command_that_repeats_it_names_them(built):

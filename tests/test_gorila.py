@@ -254,7 +254,7 @@ def test_real_bundles_count_every_episode_and_gradient_once(runtime, tmp_path):
     updates = updates_of(tmp_path)
     assert len(updates) == summary.gradients_sent
     first = updates[updates["worker"] == 0].head(5)
-    assert set(first["status"]) == {"rejected"}  # nothing to learn from yet
+    assert "applied" not in set(first["status"])  # nothing to learn from yet
     assert summary.gradients_applied > summary.gradients_rejected
     learner, saved = new_learner(config), checkpoints.load(tmp_path)
     assert not np.array_equal(saved.parameters, learner.parameters)

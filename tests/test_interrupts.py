@@ -30,7 +30,7 @@ def interrupting(folder: Path, module: str, **how) -> dict[str, str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_at_an_import_is_one_word(command, tmp_path):
-    environment = interrupting(tmp_path, "gymnasium")
+    environment = interrupting(tmp_path, "numpy")
     words = [sys.executable, *COMMANDS[command]]
     ended = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")

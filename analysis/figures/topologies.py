@@ -182,3 +182,8 @@ SPEED = StudyFigure(
     applies=lambda study: applies(study) and not _learned(study),
     whole=True,
 )
+
+
+def figures(study: Study) -> list[StudyFigure]:
+    """Return what there is to see of topologies: how they learn, or, if none does, how fast they are."""
+    return [*FIGURE.of(study), *SPEED.of(study)]
