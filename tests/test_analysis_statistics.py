@@ -106,3 +106,14 @@ def test_share_is_wilsons():
     z = stats.norm.ppf(0.975) ** 2
     assert share[:3] == pytest.approx((1.0, 10 / (10 + z), 1.0))
     assert statistics.share(0, 0).runs == 0
+
+
+@pytest.mark.parametrize("runs", [2, 5, 20])
+def test_improvement_of_equally_many_runs_has_the_interval_of_one_draw_after_the_other(runs):
+    generator = np.random.default_rng(runs)
+    ours, theirs = generator.integers(0, 5, (2, runs)).astype(float)
+    slow = statistics.stratified_interval(
+        [ours[:, None], theirs[:, None]], lambda draw: statistics.probability_of_improvement(*draw)
+    )
+    estimate = statistics.improvement_estimate(ours, theirs)
+    assert (estimate.low, estimate.high) == slow

@@ -107,10 +107,20 @@ def probability_of_improvement(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 def improvement_estimate(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
     """Return the probability of improvement of ours [runs] over theirs [runs] with its percentile interval."""
-    low, high = stratified_interval(
-        [ours[:, None], theirs[:, None]], lambda draw: probability_of_improvement(draw[0], draw[1])
-    )
-    return Estimate(probability_of_improvement(ours[:, None], theirs[:, None]), low, high, min(len(ours), len(theirs)))
+    probability = probability_of_improvement(ours[:, None], theirs[:, None])
+    low, high = _interval_of_improvement(ours, theirs)
+    return Estimate(probability, low, high, min(len(ours), len(theirs)))
+
+
+def _interval_of_improvement(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """Return the percentile interval that `stratified_interval` gives, of as many runs on either side all at once."""
+    if len(ours) != len(theirs):
+        return stratified_interval([ours[:, None], theirs[:, None]], lambda draw: probability_of_improvement(*draw))
+    wins = (ours[:, None] > theirs) + 0.5 * (ours[:, None] == theirs)  # [ours, theirs]
+    rows = np.random.default_rng(_SEED).integers(0, len(ours), (RESAMPLES, 2, len(ours)))
+    draws = wins[rows[:, 0, :, None], rows[:, 1, None, :]].mean(axis=(1, 2))
+    low, high = _quantiles(draws[:, None], (1 - LEVEL) / 2)
+    return float(low[0]), float(high[0])
 
 
 def stratified_interval(
