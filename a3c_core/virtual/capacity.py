@@ -7,6 +7,8 @@ without end. Workers that wait for their own parcel send N / (C + S): from N* = 
 
 import json
 import math
+import os
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from a3c_core.algorithms import ALGORITHMS
@@ -82,10 +84,18 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
 
 def profile_of(config: RunConfig) -> CostProfile:
     """Return the run's cost profile with its overrides, and with gradients at the cost of whoever computes them."""
-    profile = load_profile(config.cost_profile).overridden(config.model_dump(include=set(costs.OVERRIDES)))
+    name = config.cost_profile
+    changed_ns = os.stat(name).st_mtime_ns if os.path.isfile(name) else 0
+    profile = _read_once(name, changed_ns).overridden(config.model_dump(include=set(costs.OVERRIDES)))
     profile = profile.beside(config.span.start)
     hands_over = ALGORITHMS.get(config.algorithm).hands_over
     return profile if hands_over == "gradient" else profile.of_trajectories()
+
+
+@lru_cache(maxsize=64)
+def _read_once(name: str, changed_ns: int) -> CostProfile:
+    """Return a profile, read again only if its file has changed: a grid asks for the same one for every cell."""
+    return load_profile(name)
 
 
 def untrained(config: RunConfig) -> Untrained:
