@@ -77,7 +77,10 @@ def main(arguments: list[str] | None = None) -> int:
         made.error(f"--jobs {options.jobs}: at least 1 is needed")
     if options.no_tracking and (options.tracking_uri or options.sync):
         made.error("--no-tracking does not go together with --tracking-uri or --sync")
-    from experiments.sweep.entry import carry_out
+    from a3c_core.tools import heartbeat
+
+    with heartbeat.repeated(lambda: print("getting ready", file=sys.stderr, flush=True), heartbeat.EVERY_S):
+        from experiments.sweep.entry import carry_out  # seconds, or minutes on a busy machine
 
     return carry_out(options)
 

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
+from a3c_core.tools import heartbeat
 from a3c_core.tools.command_line import duration, python_command
 from experiments.grid.cells import Cell
 from experiments.sweep import page
@@ -25,8 +26,9 @@ def print_cells(study: StudyFolder, cells: Sequence[Cell], console: Console) -> 
     table.add_column("cell", no_wrap=True)
     for name in _COLUMNS:
         table.add_column(name, justify="right")
-    for cell in cells:
-        table.add_row(escape(cell.id), *cell_row(study, cell))
+    with heartbeat.shown(lambda: "reading what the cells came to", console):
+        for cell in cells:
+            table.add_row(escape(cell.id), *cell_row(study, cell))
     console.print(table)
 
 
