@@ -19,9 +19,9 @@ from analysis.data.study import Study
 USUAL_WORKERS = 40  # at which topologies are compared, where a study has them
 ROLES = {"worker_busy": "workers", "predictor_busy": "predictors", "learner_busy": "learners", "server_busy": "master"}
 ORIGINS = {  # of staleness: updates by others while ...
-    "stale_made": "it was being made",
+    "stale_made": "it was made",
     "stale_queued": "it waited for its turn",
-    "stale_pulled": "parameters waited to be pulled",
+    "stale_pulled": "parameters lay in a mailbox",
 }
 
 
@@ -62,14 +62,14 @@ def _there_s(curve: pd.DataFrame) -> float:
 
 
 def _origins(curve: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, float]:
-    """Return mean staleness in parts: the rate of updates times how long each part took."""
+    """Return mean staleness in parts: the rate of updates times how long each part took; what is left is the last."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = per_bin(curve["updates"].to_numpy(float)) / per_bin(curve["clock_s"].to_numpy(float))
     rate = np.nan_to_num(rate, posinf=0.0)
     total = curve["staleness"].to_numpy(float)
     queued = np.minimum(rate * curve["queue_wait_s"].to_numpy(float), total)
     made = total - queued
-    if config.get("topology") != "gorila":  # whose learners' work is no episode
+    if config.get("exchange", {}).get("channel") == "mailbox":  # elsewhere what is pulled is the newest
         made = np.minimum(made, rate * curve["episode_s"].to_numpy(float))
     weights = per_bin(curve["episodes"].to_numpy(float))
     parts = {"stale_made": made, "stale_queued": queued, "stale_pulled": total - queued - made}

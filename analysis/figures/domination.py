@@ -69,6 +69,7 @@ def plot_beaten(study: Study, ax: Axes) -> Axes:
         words += f"; never: {never} of {row['runs']}" if never else ""
         ax.text(1.01, place, words, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=style.MUTED)
     ax.set_yticks(range(len(table)), list(table.index[::-1]), fontsize=7)
+    ax.set_ylim(-0.6, len(table) - 0.4)
     ax.set_xscale("log")
     style.plain(ax.xaxis)
     ax.set_xlabel(f"time to {score:g} {study.score.unit} ({unit})")
