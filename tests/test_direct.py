@@ -105,6 +105,28 @@ def test_records_have_the_clocks_of_the_run():
     assert all(row["service_s"] >= 0 for row in updates)
 
 
+@pytest.mark.parametrize(
+    ("at_hand", "wait_s", "sent", "nap_us"),
+    [
+        (2, 0.0, 300, 2_000),  # a quarter of three workers needs 2.5 ms, which is too long
+        (2, 0.0, 3_000, 250),
+        (2, 0.001, 3_000, 0),  # a game that waits leaves cores free
+        (3, 0.0, 3_000, 0),  # each worker has its own
+    ],
+)
+def test_the_master_lets_a_quarter_of_a_round_come_together(monkeypatch, at_hand, wait_s, sent, nap_us):
+    clock_s = 100.0
+    monkeypatch.setattr("a3c_core.real.direct.time.monotonic", lambda: clock_s)
+    monkeypatch.setattr("a3c_core.real.direct.cores", lambda: at_hand)
+    config = config_of(environment={"wait_s": wait_s})
+    runtime = DirectRuntime(config, load_profile("uniform"), new_learner(config), lambda records: None)
+    runtime._set_nap()  # no time has passed: nothing is known yet
+    assert runtime._numbers["nap_us"] == 0
+    clock_s, runtime._numbers["sent"] = 101.0, sent
+    runtime._set_nap()
+    assert runtime._numbers["nap_us"] == nap_us
+
+
 @pytest.mark.parametrize(("settings", "direct"), [
     ({}, True),
     ({"runtime": "threads"}, True),

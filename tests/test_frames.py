@@ -112,11 +112,12 @@ def test_a_run_with_agents_resumes_to_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("runtime", "transport"), [("simulate", "shared"), ("processes", "queue"), ("processes", "hogwild")]
+    ("runtime", "transport", "workers"),
+    [("simulate", "shared", "2"), ("processes", "queue", "1"), ("processes", "hogwild", "2")],  # each loads TensorFlow
 )
-def test_frames_run_everywhere_and_their_checkpoints_play(runtime, transport, tmp_path, capsys):
+def test_frames_run_everywhere_and_their_checkpoints_play(runtime, transport, workers, tmp_path, capsys):
     settings = {"agents_per_worker": 3, "runtime": runtime, **EXCHANGES[transport], **FRAMES}
-    config = RunConfig(workers="2", episodes=12, **settings)
+    config = RunConfig(workers=workers, episodes=12, **settings)
     summary = train(config, tmp_path)
     assert summary.episodes == 12
     assert summary.updates > 12

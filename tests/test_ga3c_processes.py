@@ -70,6 +70,6 @@ def test_predictors_share_the_agents(monkeypatch):
 
 @pytest.mark.slow
 def test_it_learns():
-    learner = {"learning_rate": 1e-3}
-    config = config_of("8", 30_000, {"train_min": 200}, learner=learner, environment={"max_episode_steps": 2000})
+    learner = {"learning_rate": 5e-3}
+    config = config_of("8", 30_000, {"train_min": 100}, learner=learner, environment={"max_episode_steps": 2000})
     assert learns(config, pipes=5, episodes=200)

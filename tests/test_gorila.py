@@ -300,11 +300,10 @@ FLYING = {"episodes": 9_000, "environment": {"max_episode_steps": 4_000}, "algor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pipes", "episodes"), [(5, 200), (50, 100)])
-def test_it_learns_to_fly_in_virtual_time(pipes, episodes):
+def test_it_learns_to_fly_in_virtual_time():
     """It comes and goes: a hundred episodes beyond 50 pipes, of 105 at most, may be followed by worse ones."""
     settings = {**FLYING, "workers": "10", "learner": {**SWIFT, "anneal": True}}
-    assert learns(RunConfig.model_validate(settings), pipes, episodes)
+    assert learns(RunConfig.model_validate(settings), pipes=50, episodes=100)
 
 
 @pytest.mark.slow

@@ -122,17 +122,16 @@ def test_certain_policy_gives_a_finite_gradient():
         assert its_loss == pytest.approx(loss, rel=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_worker_learns_to_fly(seed):
     from a3c_core.learners.optimizers import Optimizer
 
     compiled, parameters = engine("compiled", LearnerConfig()), DenseModel().initial_parameters(seed)
-    environment, optimizer, scores = compiled.new_environment(), Optimizer(parameters.size, "adam", 1e-4), []
-    for episode in range(30_000):
+    environment, optimizer, scores = compiled.new_environment(), Optimizer(parameters.size, "adam", 1e-3), []
+    for episode in range(3_000):
         environment.begin_episode(seed, 0, episode)
         rollout = compiled.rollout(parameters, environment)
         optimizer.apply(parameters, rollout.gradient)
         scores.append(rollout.score)
-    assert np.mean(scores[:2_000]) < 1
-    assert np.mean(scores[-2_000:]) >= 15
+    assert np.mean(scores[:500]) < 1
+    assert np.mean(scores[-500:]) >= 15

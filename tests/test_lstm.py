@@ -217,9 +217,11 @@ def test_a_run_in_virtual_time_resumes_to_the_same_bytes(agents, tmp_path):
     assert cut == whole
 
 
-@pytest.mark.parametrize("settings", [{"agents_per_worker": 2}, {"environment": {"observation": "frame"}}])
+@pytest.mark.parametrize(
+    "settings", [{"workers": "2", "agents_per_worker": 2}, {"workers": "1", "environment": {"observation": "frame"}}]
+)
 def test_real_processes_learn_with_memory_and_their_checkpoint_plays(settings, tmp_path, capsys):
-    train(config(workers="2", episodes=6, runtime="processes", **settings), tmp_path)
+    train(config(episodes=6, runtime="processes", **settings), tmp_path)
     assert len(read_records(tmp_path)) == 6
     keras = importlib.import_module("keras")
     checkpoint = load(tmp_path)

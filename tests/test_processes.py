@@ -255,7 +255,9 @@ def test_mailbox_and_latest_must_fit_the_transport():
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_learns_with_real_processes(transport):
-    learner = LearnerConfig(optimizer="rmsprop", learning_rate=1e-3) if transport == "hogwild" else LearnerConfig()
-    summary, records = collect(config_of(transport, episodes=30_000, learner=learner))
-    assert_each_once(summary, records, 30_000)
-    assert np.mean([record.score for record in records[-3000:]]) >= 12
+    learner = LearnerConfig(learning_rate=1e-3)
+    if transport == "hogwild":
+        learner = LearnerConfig(optimizer="rmsprop", learning_rate=3e-3)
+    summary, records = collect(config_of(transport, episodes=4_000, learner=learner))
+    assert_each_once(summary, records, 4_000)
+    assert np.mean([record.score for record in records[-400:]]) >= 12

@@ -18,6 +18,7 @@ _POLLED = np.dtype([("descriptor", "i4"), ("events", "i2"), ("seen", "i2")])  # 
 _clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 _poll: Any = types.ExternalFunction("poll", types.int32(types.voidptr, types.uintp, types.int32))
 _read: Any = types.ExternalFunction("read", types.intp(types.int32, types.voidptr, types.uintp))
+_usleep: Any = types.ExternalFunction("usleep", types.int32(types.uint32))
 _write: Any = types.ExternalFunction("write", types.intp(types.int32, types.voidptr, types.uintp))
 
 
@@ -63,6 +64,12 @@ def now_s(desk):
 def ring(desk, descriptor):
     """Write a byte, so that whoever waits at the other end wakes up; a pipe that is full has rung for long enough."""
     _write(np.int32(descriptor), desk.letters.ctypes, np.uint64(1))
+
+
+@inner
+def nap(microseconds):
+    """Block for a while, whoever rings."""
+    _usleep(np.uint32(microseconds))
 
 
 @inner

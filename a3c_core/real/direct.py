@@ -5,6 +5,7 @@ time: its loop is one compiled call (`direct_kernel`), no Python for each gradie
 """
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import GradientLearner
+from a3c_core.machine.cores import cores
 from a3c_core.progress import Progress
 from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
 from a3c_core.real.pool import Pool
@@ -25,6 +27,8 @@ from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
 
 _TOTALS = ("env_steps", "sent", "applied", "rejected", "queue_peak")
+_NAP_S = 2e-3  # the longest
+_NAP_ROUNDS = 0.25  # gradients that may come together in a nap, for each worker
 _PLAIN = ExchangeConfig()
 _FREE = {"channel", "queue_size", "combine", "beyond"}  # settings that change nothing here
 
@@ -57,6 +61,8 @@ class DirectRuntime(RealRuntime):
         self._board = new_board(len(self._slots))
         self._numbers = self._board.numbers[0]
         self._learning = _learning(config, master, self._arrays)
+        self._are_crowded = config.span.end > cores() and not config.environment.wait_s
+        self._counted, self._counted_s = 0, time.monotonic()  # messages, and when
 
     def open(self, pool: Pool) -> None:
         super().open(pool)
@@ -103,6 +109,7 @@ class DirectRuntime(RealRuntime):
         numbers["offset_s"], numbers["alive"] = self.elapsed_s - self._started_s, self.roster.alive
         numbers["busy_s"], numbers["awake_since_s"] = self._busy_s + inbox.busy_s, inbox.awake_since_s
         numbers["until_s"], numbers["enough"] = until_s, self.write_up_after
+        self._set_nap()
         is_waited_for = attend(self._rings, self._learning, self._board)
         inbox.busy_s, inbox.awake_since_s = numbers["busy_s"].item() - self._busy_s, numbers["awake_since_s"].item()
         self._busy_s += inbox.count_busy()
@@ -114,6 +121,15 @@ class DirectRuntime(RealRuntime):
             inbox.wake_all()
         if max(numbers["updates"], numbers["records"]) >= self.write_up_after:
             self.settle()
+
+    def _set_nap(self) -> None:
+        """Let gradients come together where workers share cores: a master that wakes takes one from them."""
+        now_s, sent = time.monotonic(), int(self._numbers["sent"])
+        passed_s = now_s - self._counted_s
+        if self._are_crowded and passed_s >= LOOK_S:
+            every_s = passed_s / max(1, sent - self._counted)
+            self._numbers["nap_us"] = 1e6 * min(_NAP_S, _NAP_ROUNDS * len(self._slots) * every_s)
+            self._counted, self._counted_s = sent, now_s
 
     def _replace_lost(self) -> None:
         for slot, member in self.pool.members.items():

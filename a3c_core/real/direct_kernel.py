@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from a3c_core.learners.optimizers import rate_at, update
 from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.machine.system_calls import Desk, new_desk, now_s, ordered, seen, sleep, written
+from a3c_core.machine.system_calls import Desk, nap, new_desk, now_s, ordered, seen, sleep, written
 from a3c_core.models.parameters import Vector
 from a3c_core.real.grants import Tally, end_and_grant
 from a3c_core.real.pool import NO_BELL
@@ -22,6 +22,7 @@ NUMBERS = np.dtype(
             (name, "i8") for name in ("capacity", "bell", "enough")
         ],  # of the queue; descriptor; rows for Python to write
         *[(name, "f8") for name in ("offset_s", "awake_since_s", "busy_s")],  # to the run's clock; the master's time
+        ("nap_us", "i8"),  # that the master takes before it wants to be woken
         ("until_s", "f8"),  # on the monotonic clock: Python wants to look then
     ]
 )
@@ -115,6 +116,10 @@ def _is_due(board, learning):
 def _await_message(rings, board):
     """Sleep until there is a message; return False if Python is wanted first, or nobody can ring."""
     numbers, inbox = board.numbers[0], rings.inbox[0]
+    if numbers.nap_us > 0:
+        numbers.busy_s += now_s(board.desk) - numbers.awake_since_s
+        nap(numbers.nap_us)
+        numbers.awake_since_s = now_s(board.desk)
     inbox.asleep = 1
     ordered()  # whoever sends from now on sees it; what came just before, and would not have rung, is seen here
     woken = _waiting(rings) > 0

@@ -38,6 +38,7 @@ class WorkerPace:
         self._profile, self._speed = profile_of(config), config.pace.speed
         self._seed, self._wait_s = config.seed, config.environment.wait_s
         self._has_mailbox = config.gradients.channel == "mailbox"
+        self._always_waits = config.gradients.pull == "after_apply"
         self._arrays, self._slot_number, self._slot = arrays, slot, arrays.slots[slot]
         self._heed_stop = heed_stop
         self._due_s = -1.0  # when the piece of work was to end, by the monotonic clock; negative: there is none yet
@@ -61,7 +62,7 @@ class WorkerPace:
     def _begin(self, now_s: float) -> bool:
         """Count from where the work before was to end, or else from now; return whether the master was waited for."""
         waited_s, is_first = float(self._slot["wait_s"]), self._due_s < 0
-        waited, self._waited_s = waited_s > self._waited_s, waited_s
+        waited, self._waited_s = self._always_waits or waited_s > self._waited_s, waited_s  # even if served meanwhile
         if is_first or waited or now_s - self._due_s > MOST_LAG_S:
             self._due_s = now_s
         self._rested = False

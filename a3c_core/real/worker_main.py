@@ -13,6 +13,7 @@ import numpy as np
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
+from a3c_core.machine.cores import take_long_turns
 from a3c_core.machine.tf import limit_gpus
 from a3c_core.parts import make_engine
 from a3c_core.real.agents import AgentChannel, AskingEngine
@@ -49,6 +50,7 @@ def process_main(
     """A worker process: work until told to stop, and end at once when the master has died or let go of the tether."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the master's business
     os.nice(_NICENESS)
+    take_long_turns()
     threading.Thread(target=_end_with_tether, args=(tether,), daemon=True).start()
     try:
         config = RunConfig.model_validate(settings)

@@ -57,8 +57,8 @@ def differing_settings(study: Study) -> pd.DataFrame:
 
 
 def _setting_names(study: Study) -> list[str]:
-    """Return the columns that are settings; worker counts and seeds stand in every table anyway."""
-    plain = of_config(RunConfig()).keys() - {"workers", "seed"}
+    """Return the columns that are settings; counts and seeds stand in every table anyway, and env steps were played."""
+    plain = of_config(RunConfig()).keys() - {"workers", "seed", "env_steps"}
     return [name for name in map(str, study.runs) if "." in name or name in plain]
 
 

@@ -76,12 +76,14 @@ _RC = {
     "savefig.facecolor": "white",
     "svg.hashsalt": "a3c",  # names inside an SVG do not depend on chance
 }
+_SECOND = 0.085  # of the scale: two workers can be told from one by everybody
 
 
 def colour(workers: int) -> str:
     """Return the colour of a worker count: darker for few, brighter for many, on a scale that is monotone in grey."""
     place = math.log(min(workers, _MOST)) / math.log(_MOST)
-    return to_hex(colormaps["plasma"](0.84 * place**1.3))
+    least = _SECOND if workers > 1 else 0.0
+    return to_hex(colormaps["plasma"](max(least, 0.84 * place**1.3)))
 
 
 def marker(place: int) -> str:

@@ -10,7 +10,7 @@ from analysis.figures.figure import SECTIONS, StudyFigure
 from analysis.figures.main import main_figure
 from analysis.pages.extras import Extras
 
-MOST_SETTINGS = 12  # that are drawn one by one: of more only the first is, or the page would weigh too much
+MOST_SETTINGS = 8  # that are drawn one by one: of more only the first is, or the page would weigh too much
 _OTHERS_DPI = 96  # of settings that come second, which have no file of their own
 
 OnFigure = Callable[[str, drawing.Drawing, bytes | None], None]  # (name, drawing, its file if it has one)

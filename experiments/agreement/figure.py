@@ -16,6 +16,7 @@ PANELS = {  # quantity: (title, unit)
     "staleness_mean": ("Mean staleness", "updates"),
 }
 _BAND = 0.1
+_AWAY, _NEAR = 0.03, 0.04  # of an axis: from a point to its name, and between names that would touch
 _WIDE = 20.0  # times the least: values that differ by more need a logarithmic axis
 
 
@@ -59,11 +60,14 @@ def plot_quantity(comparisons: Sequence[Compared], quantity: str, ax: Axes) -> A
     ax.plot(line, line, color=style.MUTED, linewidth=1, label="exact")
     groups = list(dict.fromkeys(comparison.setting.look[0] for comparison in comparisons))
     seen: set[str] = set()
+    named: list[np.ndarray] = []
     for comparison, (predicted, measured) in zip(comparisons, pairs, strict=True):
         label, colour, marker = comparison.setting.look
         look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markeredgecolor": "white"}
         ax.plot(measured, predicted, label=None if label in seen else label, markersize=8, **look)
-        _name(ax, str(comparison.setting.workers), (measured, predicted), colour, groups.index(label) < len(groups) / 2)
+        above = groups.index(label) < len(groups) / 2
+        corner = _free_corner(_spot(ax, measured, predicted), above, named)
+        _name(ax, str(comparison.setting.workers), (measured, predicted), colour, corner)
         seen.add(label)
     return ax
 
@@ -81,8 +85,29 @@ def _limits(ax: Axes, pairs: np.ndarray) -> np.ndarray:
     return np.geomspace(low, high, 200) if far else np.linspace(low, high, 200)
 
 
-def _name(ax: Axes, workers: str, place: tuple[float, float], colour: str, above: bool) -> None:
-    """Write a number of workers beside its point: above the first groups, below the others, which often coincide."""
-    offset, align = ((-4, 4), "right") if above else ((4, -4), "left")
+def _spot(ax: Axes, measured: float, predicted: float) -> np.ndarray:
+    """Return where a point is, in parts of the axes."""
+    return np.asarray((ax.transScale + ax.transLimits).transform((measured, predicted)))
+
+
+def _free_corner(spot: np.ndarray, above: bool, named: list[np.ndarray]) -> np.ndarray:
+    """Return the corner of a point for its name (-1 is left or below), and note where that will be.
+
+    The first groups' are above, the others', which often coincide with them, below; unless there is a name already.
+    """
+    side = 1 if above else -1
+    corners = [np.array(corner) for corner in ((-side, side), (side, side), (side, -side), (-side, -side))]
+    free = [corner for corner in corners if all(np.any(np.abs(spot + _AWAY * corner - one) > _NEAR) for one in named)]
+    corner = [*free, corners[0]][0]
+    named.append(spot + _AWAY * corner)
+    return corner
+
+
+def _name(ax: Axes, workers: str, place: tuple[float, float], colour: str, corner: np.ndarray) -> None:
+    """Write a number of workers at a corner of its point."""
+    (right, above), align = corner > 0, {True: "left", False: "right"}
     vertical = "bottom" if above else "top"
-    ax.annotate(workers, place, offset, textcoords="offset points", fontsize=8, color=colour, ha=align, va=vertical)
+    offset = tuple(4 * corner)
+    ax.annotate(
+        workers, place, offset, textcoords="offset points", fontsize=8, color=colour, ha=align[bool(right)], va=vertical
+    )
