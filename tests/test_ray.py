@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from a3c_core.real.roster import RunFailed
 from a3c_core.results.records import read_records
 from a3c_core.schedules import ScheduleConfig
 from a3c_core.train import train
-from tests.sweeps import ROOT, metadata, results, started_sweep, sweep, wait_for, write_grid
+from tests.sweeps import PATIENCE_S, ROOT, metadata, results, started_sweep, sweep, wait_for, write_grid
 from tests.test_processes import PROGRAM, assert_each_once, collect
 
 if not ray_is_installed():
@@ -237,7 +238,7 @@ def test_a_sweep_is_interrupted_and_leaves_what_had_not_begun(cluster, tmp_path)
     with started_sweep(tmp_path, "--grid", "tiny.yaml", "--no-tracking", *on(cluster), "--jobs", "2") as process:
         wait_for(lambda: len(list(cells.glob("*/episodes.parts/*"))) >= 2)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE_S) == 130
     assert [metadata(cell)["status"] for cell in cells.glob("workers*")] == ["interrupted"] * 2
     assert len(list(cells.glob("*/checkpoints"))) == 2
 
@@ -249,7 +250,7 @@ def test_a_failed_cell_stops_the_others_if_that_is_wished(cluster, tmp_path):
     with started_sweep(tmp_path, *arguments) as process:
         wait_for(lambda: len(list(cells.glob("*/episodes.parts/*"))) >= 2)
         os.kill(next(iter(cell_pids(tmp_path).values())), signal.SIGKILL)
-        assert process.wait(60) == 1
+        assert process.wait(PATIENCE_S) == 1
     assert sorted(metadata(cell)["status"] for cell in cells.glob("workers*")) == ["failed", "interrupted"]
 
 
@@ -263,13 +264,32 @@ def cell_pids(folder) -> dict[str, int]:
     }
 
 
+def stop_once_begun(folder, count: int) -> list[int]:
+    """Stop each cell as soon as it has records, so that none ends before the last has begun; return their process ids."""
+    stopped: dict[str, int] = {}
+
+    def all_are_stopped() -> bool:
+        for cell, pid in cell_pids(folder).items():
+            if cell not in stopped and (folder / "results/tiny/cells" / cell / "episodes.parts").exists():
+                os.kill(pid, signal.SIGSTOP)
+                stopped[cell] = pid
+        return len(stopped) == count
+
+    wait_for(all_are_stopped)
+    return list(stopped.values())
+
+
 def test_a_cell_whose_node_is_lost_goes_on_elsewhere(cluster, other_node, tmp_path):
-    write_grid(tmp_path, base={"episodes": 30_000, "profile": "uniform"}, seeds=5, axes={"workers": [2]})
+    base = {"episodes": 200_000, "profile": "uniform", "environment": {"max_episode_steps": 60}}
+    write_grid(tmp_path, base=base, seeds=5, axes={"workers": [2]})
     cells = tmp_path / "results/tiny/cells"
     with started_sweep(tmp_path, "--grid", "tiny.yaml", "--no-tracking", *on(cluster)) as process:
-        wait_for(lambda: len(list(cells.glob("*/episodes.parts"))) == 5)  # one on each CPU
+        begun = stop_once_begun(tmp_path, 5)  # one on each CPU
         cluster.remove_node(other_node, allow_graceful=False)
-        assert process.wait(200) == 0, (tmp_path / "output.txt").read_text()
+        for pid in begun:
+            with suppress(ProcessLookupError):  # those of the lost node
+                os.kill(pid, signal.SIGCONT)
+        assert process.wait(PATIENCE_S) == 0, (tmp_path / "output.txt").read_text()
     assert len(list(cells.glob("*/episodes.parquet"))) == 5
     assert sum(bool(metadata(cell)["resumed"]) for cell in cells.glob("workers*")) >= 2
 
