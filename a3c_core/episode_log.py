@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
 from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
 from a3c_core.tools.histogram import Histogram
-from a3c_core.worker import Episode
+from a3c_core.worker import UNMEASURED, Episode
 
-NO_STATISTICS: Mapping[str, float] = {}
+NO_STATISTICS = UNMEASURED
 
 
 class Parcel(NamedTuple):
@@ -23,6 +23,7 @@ class Parcel(NamedTuple):
     queue_length: int = 0  # that it found
     episodes: tuple[Episode, ...] = ()  # that this gradient ends
     taken_s: float = 0.0  # whoever applies it took it up
+    measured: Mapping[str, float] = NO_STATISTICS  # by the worker that computed the gradient
 
 
 class Moment(NamedTuple):
@@ -136,7 +137,7 @@ class EpisodeLog:
     ) -> UpdateRow:
         """Return the fields of an UpdateRecord: a plain tuple is made faster, and this is on a busy master's way."""
         totals = self.totals
-        worker, version_pulled, arrived_s, queue_length, _, taken_s = parcel
+        worker, version_pulled, arrived_s, queue_length, _, taken_s, _ = parcel
         number = totals.applied + totals.rejected + totals.dropped - 1
         service_s = 0.0 if status == "dropped" else clock_s - taken_s
         load = staleness, queue_length, arrived_s, clock_s, service_s

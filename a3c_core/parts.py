@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from a3c_core import engines
 from a3c_core.algorithms import ALGORITHMS, make_algorithm
-from a3c_core.algorithms.base import Algorithm, HandsOver, has_target
+from a3c_core.algorithms.base import Algorithm, HandsOver, has_target, is_repeated
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games import make_game
@@ -53,7 +53,7 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         return "model", reason
     if game.spaces.are_pictures and algorithm.steps_at_once is None:
         return "learner", "an episode of frames is too large to hold: set learner.update_every: t_max"
-    if memory_shape_of(model) is not None and (algorithm.hands_over != "gradient" or has_target(algorithm)):
+    if memory_shape_of(model) is not None and not _learns_in_order(algorithm):
         return "model", f"{config.model} remembers, which {config.algorithm} can't learn from: algorithm: a3c can"
     if limit := engines.why_not(config.engine, game, model, algorithm):
         return "engine", f"{limit}; tensorflow runs everything"
@@ -67,6 +67,11 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
     if config.runtime == "simulate" and (reason := game.why_not_saved()):
         return "environment.id", f"virtual time needs games that can be saved: {reason}"
     return None
+
+
+def _learns_in_order(algorithm: Algorithm) -> bool:
+    """Return whether steps are learned from once and in the order of play, as networks that remember need them."""
+    return algorithm.hands_over == "gradient" and not has_target(algorithm) and not is_repeated(algorithm)
 
 
 def _not_taken(config: RunConfig, handed_over: HandsOver, taken: tuple[HandsOver, ...]) -> str:

@@ -1,6 +1,6 @@
 """A worker: one or more agents and an engine; a publication in, a gradient and the finished episodes' numbers out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from a3c_core.engines.base import Engine, Play, chosen_action
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress, worker_draw
+
+UNMEASURED: Mapping[str, float] = {}
 
 
 class Episode(NamedTuple):
@@ -32,6 +34,8 @@ class Work(NamedTuple):
     env_steps: int
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended
+    repeated_steps: int = 0  # played before, and differentiated again
+    measured: Mapping[str, float] = UNMEASURED  # of what was differentiated, for the record of its update
 
 
 @dataclass
@@ -116,7 +120,8 @@ class Worker:
         episodes = tuple(episode for episode in ended if episode is not None)
         if self._carries_parameters:
             gradient = np.concatenate((gradient, published[: gradient.size]))
-        return Work(gradient, sum(play.env_steps for play in plays), began, episodes)
+        env_steps, repeated = sum(play.env_steps for play in plays), sum(play.repeated_steps for play in plays)
+        return Work(gradient, env_steps, began, episodes, repeated, plays[0].measured)
 
     def _begin(self, may_begin: int, now_s: float) -> int:
         began = 0

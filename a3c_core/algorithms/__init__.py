@@ -8,6 +8,7 @@ ALGORITHMS = Registry(
     {
         "a3c": "a3c_core.algorithms.a3c:A3C",
         "ppo": "a3c_core.algorithms.ppo:PPO",
+        "dppo": "a3c_core.algorithms.dppo:DPPO",
         "vtrace": "a3c_core.algorithms.vtrace:VTrace",
         "q": "a3c_core.algorithms.q:Q",
         "sarsa": "a3c_core.algorithms.sarsa:Sarsa",

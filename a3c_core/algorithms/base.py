@@ -62,9 +62,12 @@ class Trajectory:
 class Algorithm(Protocol):
     """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's.
 
-    Two members may be left out. `statistics` names the numbers that its learner adds to the record of each update.
+    Three members may be left out. `statistics` names the numbers that are added to the record of each update, by its
+    learner or by the worker whose gradient it is of.
     `value_of(outputs, action)` replaces `value` where the action that is taken in a state counts: such an algorithm
     chooses the action after a piece of play with that piece, and the next piece begins by taking it.
+    `gradients_of_play` is how many gradients a worker makes of what it has played at once, each by the parameters that
+    it has pulled by then: see `dppo.DPPO`.
     One whose workers hand over trajectories has more members: `trajectories.TrajectoryAlgorithm`.
     """
 
@@ -103,3 +106,14 @@ class Algorithm(Protocol):
 def has_target(algorithm: Algorithm) -> bool:
     """Return whether the algorithm learns with a target network."""
     return issubclass(algorithm.Settings, TargetSettings)
+
+
+def is_repeated(algorithm: Any) -> bool:
+    """Return whether an algorithm, or its class, lets workers differentiate what they have played again and again."""
+    return hasattr(algorithm, "gradients_of_play")
+
+
+def gradients_of_play(algorithm: Algorithm) -> int:
+    """Return how many gradients a worker makes of what it has played at once."""
+    gradients: int = getattr(algorithm, "gradients_of_play", 1)
+    return gradients

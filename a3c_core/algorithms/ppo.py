@@ -11,23 +11,35 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from a3c_core.algorithms.advantages import generalised_advantages
-from a3c_core.algorithms.trajectories import Batch, Column, Evaluate, TrajectoryAlgorithm, TrajectorySettings
+from a3c_core.algorithms.trajectories import (
+    Batch,
+    Column,
+    Evaluate,
+    PieceSettings,
+    TrajectoryAlgorithm,
+    TrajectorySettings,
+)
 from a3c_core.machine.tf import import_tensorflow
 from a3c_core.section import LARGEST_FACTOR
 
 _EPSILON = 1e-8  # guards against advantages that are all alike
 
 
-class PPOSettings(TrajectorySettings):
-    """Advantages, epochs and the clipped objective. Rate, batch and epochs are the best of grids/search_ppo.yaml."""
+class ClippedSettings(PieceSettings):
+    """Advantages, epochs and the clipped objective."""
 
-    batch_steps: int = Field(2048, ge=1, le=10_000_000, description="env steps from which on a batch is learned from")
     learning_rate: float = Field(3e-3, gt=0, le=LARGEST_FACTOR)
     trace_decay: float = Field(0.95, ge=0, le=1, description="lambda of the generalised advantages")
     standardise: bool = Field(True, description="advantages to mean 0 and deviation 1 within each batch")
     epochs: int = Field(8, ge=1, le=1_000, description="times that each batch is learned from")
-    minibatches: int = Field(4, ge=1, le=100_000, description="updates an epoch, each from another part of the batch")
     clip: float = Field(0.2, gt=0, le=LARGEST_FACTOR, description="how far the ratio of probabilities may move from 1")
+
+
+class PPOSettings(ClippedSettings, TrajectorySettings):
+    """The same, and the learner's batches. Rate, batch and epochs are the best of grids/search_ppo.yaml."""
+
+    batch_steps: int = Field(2048, ge=1, le=10_000_000, description="env steps from which on a batch is learned from")
+    minibatches: int = Field(4, ge=1, le=100_000, description="updates an epoch, each from another part of the batch")
     decoupled: bool = Field(False, description="clip the ratio to the learner's policy, not to the one that played")
 
 

@@ -16,15 +16,20 @@ from a3c_core.section import LARGEST_FACTOR
 Column = NDArray[np.float32]  # [N]
 
 
-class TrajectorySettings(LearnerSettings):
-    """Trajectories, batches and loss."""
+class PieceSettings(LearnerSettings):
+    """Pieces of play, and the loss of their steps."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     horizon: int = Field(128, ge=1, le=65_536, description="most env steps of a trajectory; longer episodes are cut")
-    batch_steps: int = Field(1, ge=1, le=10_000_000, description="env steps from which on a batch is learned from")
     value_loss: Literal["huber", "squared"] = "squared"
     value_coefficient: float = Field(0.5, ge=0, le=LARGEST_FACTOR)
     entropy_coefficient: float = Field(0.0, ge=0, le=LARGEST_FACTOR)
+
+
+class TrajectorySettings(PieceSettings):
+    """The same, and of how many steps a learner makes a batch."""
+
+    batch_steps: int = Field(1, ge=1, le=10_000_000, description="env steps from which on a batch is learned from")
 
 
 class Batch(NamedTuple):

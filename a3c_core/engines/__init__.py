@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from a3c_core.algorithms.base import Algorithm
+from a3c_core.algorithms.base import Algorithm, is_repeated
 from a3c_core.engines.base import Engine, Purpose, purpose_of
 from a3c_core.games.base import Game
 from a3c_core.machine.tf import allow_onednn
@@ -21,12 +21,17 @@ COMPUTES: dict[str, dict[Purpose, str]] = {  # the class of each engine, by what
     },
     "report": {"gradient": "a3c_core.engines.report:ReportEngine"},
 }
+_REPEATING = "a3c_core.engines.repeating:Repeating"  # around any that serves learners of trajectories
 ENGINES = Registry("engine", {name: rows["gradient"] for name, rows in COMPUTES.items()})
 
 
 def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
     """Return what keeps the engine called `name` from computing these parts, or None if nothing does."""
-    reason = _class_of(name, model, algorithm).why_not(game, model, algorithm)
+    computed = _computed(algorithm)
+    engine = _class_of(name, model, computed)
+    reason = engine.why_not(game, model, computed)
+    if computed is not algorithm and not hasattr(engine, "batch_gradient"):
+        reason = "it can't differentiate again what was played before"
     return None if reason is None else f"{name} can't run this: {reason}"
 
 
@@ -37,8 +42,15 @@ def build_engine(name: str, game: Game, model: Model, algorithm: Algorithm) -> E
         raise ValueError(reason)
     if model.onednn:
         allow_onednn()
-    engine: Engine = _class_of(name, model, algorithm)(game, model, algorithm)
-    return engine
+    computed = _computed(algorithm)
+    engine: Engine = _class_of(name, model, computed)(game, model, computed)
+    return engine if computed is algorithm else load(_REPEATING)(engine, algorithm, game.spaces)
+
+
+def _computed(algorithm: Any) -> Algorithm:
+    """Return what an engine computes: the algorithm, or the one whose batches its workers differentiate repeatedly."""
+    computed: Algorithm = algorithm.batches if is_repeated(algorithm) else algorithm
+    return computed
 
 
 def _class_of(name: str, model: Model | None, algorithm: Algorithm) -> Any:

@@ -1,7 +1,7 @@
 """What every engine offers: play from parameters, the gradient of what was played, and both in one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -35,6 +35,8 @@ class Play:
     score: float  # so far in the episode
     terminated: bool
     truncated: bool
+    repeated_steps: int = field(default=0, kw_only=True)  # of earlier play, that were differentiated again
+    measured: Mapping[str, float] = field(default_factory=dict, kw_only=True)  # of all that was differentiated with it
 
     @property
     def episode_over(self) -> bool:

@@ -31,6 +31,7 @@ from a3c_core.real.shared_memory import (
     Message,
     SharedArrays,
     first_count,
+    message_of,
 )
 from a3c_core.worker import Episode, Work
 
@@ -110,8 +111,7 @@ class SharedChannel:
         """Hand over one gradient and the episodes that it ends; wait where the exchange's settings say so."""
         self._await_place()
         self.heed_stop()
-        now_s = time.monotonic()
-        self._hand_over(Message(version, work.env_steps, now_s, len(work.episodes), self._generation), work)
+        self._hand_over(message_of(work, version, time.monotonic(), self._generation), work)
         if self._until_applied:
             self._await_service()
         elif self._until_accepted and self._inbox["room"] <= 0:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import GradientLearner
@@ -39,6 +40,7 @@ def is_direct(config: RunConfig, learner: Learner) -> bool:
     fixed = config.span.start == config.span.end
     local = config.runtime in ("processes", "threads") and sys.platform == "linux"
     gradients = type(learner) is GradientLearner and config.agents_per_worker <= BLOCK_RECORDS
+    gradients = gradients and not statistics_of(config.algorithm)  # which its records have no room for
     return local and fixed and gradients and config.topology == "master" and exchange == plain
 
 

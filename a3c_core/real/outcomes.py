@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from a3c_core.algorithms import make_algorithm
+from a3c_core.algorithms.base import gradients_of_play
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import NO_STATISTICS, EpisodeLog, Parcel
 from a3c_core.learners.base import Learner
@@ -33,7 +35,9 @@ class Outcomes:
     def __init__(self, config: RunConfig, log: EpisodeLog, learner: Learner, profile: CostProfile):
         self._config, self._log, self._learner = config, log, learner
         by_profile = config.schedule.clock == "profile" and not config.is_paced  # or else the run's clock is the rules'
-        self._episode_s = (lambda episode: profile.cycle_s(episode.steps)) if by_profile else None
+        self._repeats = gradients_of_play(make_algorithm(config.algorithm, config.learner)) - 1
+        self._profile = profile
+        self._episode_s = self._by_profile if by_profile else None
         self._dealt: list[Dealt] = []
         self._ended = 0  # episodes that end with those
         self.env_steps = 0  # of all that was dealt with
@@ -46,12 +50,18 @@ class Outcomes:
         share = (self._log.episodes + self._ended) / self._config.episodes
         return Progress(share, self.env_steps, worker_draw(self._config.seed, slot))
 
+    def _by_profile(self, episode: Episode) -> float:
+        """Return how long an episode takes a worker at the costs of the profile, were it one piece of play."""
+        first_s = self._profile.cycle_s(episode.steps)
+        return first_s + self._repeats * self._profile.cycle_s(0, resets=0, repeated=episode.steps)
+
     def note(self, dealt: Dealt) -> None:
         """Note what became of an arrival, with what the learner has to say of it."""
         arrival = dealt.arrival
         self.env_steps += arrival.message.env_steps
         if self._log.statistics and dealt.status != "dropped":
-            dealt = dealt._replace(statistics=self._learner.statistics(self.progress(arrival.slot)))
+            learned = self._learner.statistics(self.progress(arrival.slot))
+            dealt = dealt._replace(statistics={**learned, **arrival.message.measured})
         self._dealt.append(dealt)
         self._ended += len(arrival.episodes)
 

@@ -52,7 +52,8 @@ class WorkerPace:
         profile = self._profile
         away_s = costs.away_s(profile, work.env_steps, self._wait_s)
         loaded = not self._has_mailbox or version != self._version
-        core_s = profile.cycle_s(work.env_steps, work.began, loaded, waited + (away_s > 0))
+        waits = waited + (away_s > 0)
+        core_s = profile.cycle_s(work.env_steps, work.began, loaded, waits, work.repeated_steps)
         self._version = version
         self._pass(away_s)
         self._slot["on_core"] = 1

@@ -19,7 +19,7 @@ from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
 from a3c_core.real.pool import NO_BELL, Loss
 from a3c_core.real.ray_cluster import NoCluster, connected
-from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, Message, SharedArrays
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, SharedArrays, message_of
 from a3c_core.worker import Work
 
 _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")
@@ -215,7 +215,7 @@ class RayPool:
         place = slot, int(self._slots["sent"][slot]) % RING_SIZE
         self._arrays.gradients[(*place, slice(work.gradient.size))] = work.gradient
         generation = int(self._slots["generation"][slot])
-        self._arrays.messages[place] = Message(version, work.env_steps, arrived_s, len(work.episodes), generation)
+        self._arrays.messages[place] = message_of(work, version, arrived_s, generation)
         for number, episode in enumerate(work.episodes):
             self._arrays.episodes[(*place, number)] = episode
         self._slots["sent"][slot] += 1

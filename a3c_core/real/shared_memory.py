@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
 from a3c_core.real.fork_server import Inherited
-from a3c_core.worker import Episode
+from a3c_core.worker import Episode, Work
+
+_MEASURED = ("clip_fraction", "kl", "importance_weight")
+_UNKNOWN = -1.0  # in their place, since a checkpoint of messages knows no NaN
 
 
 class Message(NamedTuple):
@@ -28,6 +31,21 @@ class Message(NamedTuple):
     version_applied: int = 0  # from here on: only where the worker itself updates the parameters
     rejected: int = 0
     gradient_norm: float = 0.0
+    clip_fraction: float = _UNKNOWN  # from here on: only where the worker measures what it differentiates
+    kl: float = _UNKNOWN
+    importance_weight: float = _UNKNOWN
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """What the worker has measured, by name."""
+        known = {name: getattr(self, name) for name in _MEASURED}
+        return {name: value for name, value in known.items() if value != _UNKNOWN}
+
+
+def message_of(work: Work, version: int, finished_s: float, generation: int) -> Message:
+    """Return what travels with a piece of work that was done with the parameters of `version`."""
+    measured: dict[str, Any] = dict(work.measured)
+    return Message(version, work.env_steps, finished_s, len(work.episodes), generation, **measured)
 
 
 _KINDS = {int: "i8", float: "f8", bool: "?"}

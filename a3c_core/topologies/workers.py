@@ -84,7 +84,7 @@ class WorkerTopology(Topology):
         alive, now_s, version = self.alive, self.timeline.now_s, self.learner.version
         statistics = NO_STATISTICS
         if self.log.statistics and status != "dropped":
-            statistics = self.learner.statistics(self.progress(parcel.worker))
+            statistics = {**self.learner.statistics(self.progress(parcel.worker)), **parcel.measured}
         self.log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm, statistics=statistics)
         if parcel.episodes:
             self._change_workers(self.log.target_workers(alive, self.waiting))
@@ -98,13 +98,13 @@ class WorkerTopology(Topology):
             return
         loaded = self.pull(slot)
         work = slot.worker.work(slot.held.published, may_begin, self.timeline.now_s, self.progress(worker))
-        slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes)
+        slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes, measured=work.measured)
         slot.gradient = work.gradient
         totals.episodes_begun += work.began
         totals.env_steps += work.env_steps
         away_s = costs.away_s(self.profile, work.env_steps, self.config.environment.wait_s)
         waits, slot.waits = slot.waits + (away_s > 0), 0
-        slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits)
+        slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits, work.repeated_steps)
         if away_s > 0:
             self.timeline.at(self.timeline.now_s + away_s, worker, CORE)
         else:

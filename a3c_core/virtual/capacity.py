@@ -11,7 +11,8 @@ import os
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from a3c_core.algorithms import ALGORITHMS
+from a3c_core.algorithms import ALGORITHMS, make_algorithm
+from a3c_core.algorithms.base import gradients_of_play, is_repeated
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.parts import make_engine
@@ -88,8 +89,10 @@ def profile_of(config: RunConfig) -> CostProfile:
     changed_ns = os.stat(name).st_mtime_ns if os.path.isfile(name) else 0
     profile = _read_once(name, changed_ns).overridden(config.model_dump(include=set(costs.OVERRIDES)))
     profile = profile.beside(config.span.start)
-    hands_over = ALGORITHMS.get(config.algorithm).hands_over
-    return profile if hands_over == "gradient" else profile.of_trajectories()
+    algorithm = ALGORITHMS.get(config.algorithm)
+    if is_repeated(algorithm):
+        return profile.of_batches()
+    return profile if algorithm.hands_over == "gradient" else profile.of_trajectories()
 
 
 @lru_cache(maxsize=64)
@@ -127,11 +130,16 @@ def _play(config: RunConfig, episodes: int) -> Untrained:
 
 def _cycle_s(config: RunConfig, profile: CostProfile, played: Untrained, waits: bool) -> float:
     """Return the mean seconds between a worker's pull and its parcel's arrival: costs are linear in what was played."""
-    parcels = played.pieces / config.agents_per_worker  # a parcel holds a piece of every agent's
-    env_steps = played.env_steps / parcels
-    away_s = costs.away_s(profile, env_steps, config.environment.wait_s)
-    core_s = profile.cycle_s(env_steps, resets=played.episodes / parcels, waits=waits + (away_s > 0))
-    return away_s + core_s
+    rounds = played.pieces / config.agents_per_worker  # of play: a parcel holds a piece of every agent's
+    env_steps, repeats = played.env_steps / rounds, _gradients_of_play(config) - 1
+
+    def seconds(env_steps: float, resets: float, repeated: float) -> float:
+        away_s = costs.away_s(profile, env_steps, config.environment.wait_s)
+        core_s = profile.cycle_s(env_steps, resets, waits=waits + (away_s > 0), repeated=repeated)
+        return away_s + core_s
+
+    played_s = seconds(env_steps, played.episodes / rounds, 0.0)
+    return (played_s + repeats * seconds(0.0, 0.0, env_steps)) / (1 + repeats)
 
 
 def _service_s(config: RunConfig, profile: CostProfile, played: Untrained) -> tuple[float, float]:
@@ -140,5 +148,10 @@ def _service_s(config: RunConfig, profile: CostProfile, played: Untrained) -> tu
     parcels, effort = new_learner(config).effort_at(agents * played.env_steps / played.pieces)
     mailboxes = parcels if config.gradients.channel == "mailbox" else 0  # one for each parcel: its worker's
     learning_s = profile.service_s(mailboxes, gradients=parcels) + profile.learning_s(*effort)
-    episodes = agents * played.episodes / played.pieces  # that a parcel ends
+    episodes = agents * played.episodes / played.pieces / _gradients_of_play(config)  # that a parcel ends
     return learning_s / parcels, episodes * profile.first_bookkeeping_s
+
+
+def _gradients_of_play(config: RunConfig) -> int:
+    """Return how many parcels a worker makes of what it has played at once."""
+    return gradients_of_play(make_algorithm(config.algorithm, config.learner))

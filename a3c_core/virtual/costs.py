@@ -75,9 +75,14 @@ class CostProfile(Section):
         """Return this profile with what a run's settings replace in it."""
         return self.model_copy(update={name: settings[name] for name in OVERRIDES if settings.get(name) is not None})
 
-    def cycle_s(self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0) -> float:
-        """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps."""
-        return cycle_s(self, env_steps, resets, loads, waits)
+    def cycle_s(
+        self, env_steps: float, resets: float = 1.0, loads: float = 1.0, waits: float = 0.0, repeated: float = 0.0
+    ) -> float:
+        """Seconds of a core from a worker's pull to its gradient's arrival, for a rollout of `env_steps` steps.
+
+        `repeated`: steps that were played before, and are differentiated again.
+        """
+        return cycle_s(self, env_steps, resets, loads, waits) + self.slowdown * self.gradient_step_s * repeated
 
     def service_s(self, mailboxes: float = 0.0, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
@@ -108,6 +113,11 @@ class CostProfile(Section):
         call_s = self.gradient_call_s if self.learn_call_s is None else self.learn_call_s
         learning = {"learn_step_s": step_s, "learn_call_s": call_s}
         return self.model_copy(update={**learning, "gradient_step_s": 0.0, "gradient_call_s": 0.0})
+
+    def of_batches(self) -> "CostProfile":
+        """Return the costs where workers compute gradients as a master of trajectories does: of all steps at once."""
+        known = self.of_trajectories()
+        return self.model_copy(update={"gradient_step_s": known.learn_step_s, "gradient_call_s": known.learn_call_s})
 
     def beside(self, workers: int) -> "CostProfile":
         """Return the costs beside so many workers: if they leave the master no core, its caches are cold when woken."""
