@@ -151,7 +151,7 @@ def test_the_service_includes_bookkeeping_as_it_is_at_the_start(tmp_path, monkey
     assert halves.service_s == pytest.approx(0.1 + (0.02 + 0.03) / 2)  # only every other parcel ends an episode
 
 
-@pytest.mark.parametrize("algorithm", ["a3c", "q", "sarsa", "n_step_q", "ppo", "vtrace"])
+@pytest.mark.parametrize("algorithm", ["a3c", "q", "sarsa", "n_step_q", "ppo", "dppo", "vtrace"])
 def test_every_algorithm_has_its_numbers(algorithm):
     found = capacity(RunConfig(algorithm=algorithm))
     assert 0 < found.service_s < found.cycle_s * 10

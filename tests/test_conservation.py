@@ -22,6 +22,7 @@ CASES = {
     "wait": {"exchange": {"bound": 3, "beyond": "wait"}},
     "hogwild": {"topology": "hogwild"},
     "synchronous": {"topology": "synchronous", "exchange": {"backups": 1}},
+    "dppo": {"topology": "synchronous", "algorithm": "dppo", "learner": {"horizon": 20, "epochs": 3}},
     "ga3c": {"topology": "ga3c", "exchange": {"trainers": 1}, "environment": {"max_episode_steps": 500}},
     "gorila": {
         "topology": "gorila",

@@ -15,7 +15,7 @@ from tests.analysis_studies import make
 LIMIT = 20_000
 
 
-@pytest.mark.parametrize("algorithm", ["a3c", "q", "ppo"])
+@pytest.mark.parametrize("algorithm", ["a3c", "q", "ppo", "dppo"])
 def test_no_episode_begins_after_them(algorithm, tmp_path):
     summary = train(RunConfig(workers="4", env_steps=LIMIT, algorithm=algorithm), tmp_path)
     records = read_records(tmp_path).to_pandas()

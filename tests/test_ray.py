@@ -98,6 +98,7 @@ def test_a_killed_actor_is_replaced_and_its_episodes_are_played(cluster):
 VALUES = {"target_every": 1_000, "epsilon_steps": 5_000}
 BATCHES = {"batch_steps": 300, "horizon": 32}
 OF_ALGORITHMS = {**dict.fromkeys(("q", "sarsa", "n_step_q"), VALUES), "ppo": BATCHES, "vtrace": BATCHES}
+OF_ALGORITHMS["dppo"] = {"horizon": 32}
 
 
 @pytest.mark.parametrize("algorithm", OF_ALGORITHMS)

@@ -16,7 +16,7 @@ from experiments.grid.validation import validated_cells
 from tests.analysis_studies import make, plan, run
 from tests.sweeps import ROOT
 
-SEARCHES = ("search_a3c", "search_values", "search_ppo", "search_vtrace")
+SEARCHES = ("search_a3c", "search_values", "search_ppo", "search_dppo", "search_vtrace")
 
 EXAMPLE = runpy.run_path(str(ROOT / "docs/optuna/search.py"))
 
@@ -93,18 +93,21 @@ def cells_of(name):
 
 def test_every_algorithm_had_as_many_settings_tried_as_every_other():
     tried: dict[str, set[str]] = {}
-    shared = set()
+    shared, topologies = set(), set()
     for name in SEARCHES:
         for cell in cells_of(name):
             tried.setdefault(cell.config.algorithm, set()).add(str(cell.config.learner))
-            shared.add((cell.config.workers, cell.config.env_steps, cell.config.profile, str(cell.config.exchange)))
+            shared.add((cell.config.workers, cell.config.env_steps, cell.config.profile, str(cell.config.environment)))
+            topologies.add((cell.config.algorithm == "dppo", cell.config.topology, str(cell.config.exchange)))
     assert {algorithm: len(settings) for algorithm, settings in tried.items()} == dict.fromkeys(
         set(ALGORITHMS.names()) - {"dqn"}, 16
     )
     assert len(shared) == 1
+    assert {(averages, topology) for averages, topology, _ in topologies} == {(False, "master"), (True, "synchronous")}
+    assert len(topologies) == 2  # with the exchange that each has by default
 
 
-@pytest.mark.parametrize("study", ["algorithms", "table2"])
+@pytest.mark.parametrize("study", ["algorithms", "table2", "lockstep"])
 def test_studies_have_the_settings_that_won(study):
     """Of the searches that were run: their results are in git."""
     folders = [ROOT / "results" / name for name in SEARCHES]

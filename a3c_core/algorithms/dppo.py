@@ -1,12 +1,14 @@
 """Distributed proximal policy optimization (DPPO; Heess et al. 2017): PPO whose workers compute the gradients.
 
 With `topology: synchronous`, where the gradients of all workers are averaged, this is DPPO: all go through their epochs
-in lockstep. With others each goes through its own, by parameters that others' gradients have changed meanwhile.
+in lockstep. With others each goes through its own, by parameters that others' gradients have changed meanwhile. The
+paper penalises how far policies are apart; the objective here is the clipped one (Schulman et al. 2017).
 """
 
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from a3c_core.algorithms.actor_critic import ActorCritic
@@ -45,7 +47,7 @@ class DPPO(ActorCritic):
     def gradients_of_play(self) -> int:
         return self.settings.epochs
 
-    def first_losses(self, batch: Batch, targets: Column) -> Column:
+    def first_losses(self, batch: Batch, targets: NDArray[np.float32]) -> Column:
         """Return float32 [N]: the losses by the policy that has just played, to which the ratio is 1.
 
         `targets` [N, 4] are PPO's. An entropy is estimated from the action, whose log-probability averages to it.
