@@ -17,11 +17,12 @@ from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import FLAPPY_BIRD, Game
 from a3c_core.games.options import FLAPPY_ACTIONS
+from a3c_core.machine.jit import exact
 from a3c_core.models.base import Model
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
-from a3c_core.streams import shared_actions, stream_words
+from a3c_core.streams import ONE_WORD, shared_actions, stream_words, write_words
 
 _SAMPLED = 64  # one in so many rollouts is measured
 
@@ -34,15 +35,22 @@ class CompiledFlappy:
         self.stream: NDArray[np.uint64] = np.zeros(4, np.uint64)
         self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
         self.chosen = NOT_CHOSEN
+        self._is_new = True  # no episode has begun
+        self._entropy, self._words = np.zeros(6, np.uint32), np.empty((2, 4), np.uint64)  # of the episode's streams
         # whether it has streams of its own, for the game and for actions, and how often the game is reset
         self.ways = seeding == "episode", actions == "own", published_game.RESETS[seeding]
         if seeding != "episode":
             published_game.seed_before_first(self.game, seeding)
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
-        if not self.stream.any():  # its first episode
+        if self._is_new:
             self.stream[:] = shared_actions(seed)
-        flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self.ways)
+            self._is_new = False
+        if max(seed, worker, episode) < ONE_WORD:
+            self._entropy[0], self._entropy[4], self._entropy[5] = seed, worker, episode
+            _begin(self.game, self.stream, self._entropy, self._words, *self.ways)
+        else:
+            flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self.ways)
         self.episode_steps[0] = 0
         self.chosen = NOT_CHOSEN
 
@@ -50,10 +58,18 @@ class CompiledFlappy:
         return np.concatenate([part.view(np.uint8) for part in (self.game, self.stream, self.episode_steps)])
 
     def set_state(self, state: NDArray[np.uint8]) -> None:
+        self._is_new = False
         start = 0
         for part in (self.game, self.stream, self.episode_steps):
             part.view(np.uint8)[:] = state[start : start + part.nbytes]
             start += part.nbytes
+
+
+@exact
+def _begin(games, stream, entropy, words, own_stream, own_actions, resets):
+    """Start an episode with the streams that `entropy` gives: one call, since a short episode takes hardly longer."""
+    write_words(entropy, words)
+    flappy.begin_episode(games[0], stream, words, own_stream, own_actions, resets)
 
 
 class CompiledEngine(OneAfterAnother):
