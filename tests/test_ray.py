@@ -266,7 +266,7 @@ def cell_pids(folder) -> dict[str, int]:
 
 
 def stop_once_begun(folder, count: int) -> list[int]:
-    """Stop each cell as soon as it has records, so that none ends before the last has begun; return their process ids."""
+    """Stop each cell as soon as it has records, so that none ends before the last has begun; return their processes."""
     stopped: dict[str, int] = {}
 
     def all_are_stopped() -> bool:
