@@ -17,7 +17,6 @@ from a3c_core.real.fork_server import Inherited
 from a3c_core.worker import Episode, Work
 
 _MEASURED = ("clip_fraction", "kl", "importance_weight")
-_UNKNOWN = -1.0  # in their place, since a checkpoint of messages knows no NaN
 
 
 class Message(NamedTuple):
@@ -31,15 +30,14 @@ class Message(NamedTuple):
     version_applied: int = 0  # from here on: only where the worker itself updates the parameters
     rejected: int = 0
     gradient_norm: float = 0.0
-    clip_fraction: float = _UNKNOWN  # from here on: only where the worker measures what it differentiates
-    kl: float = _UNKNOWN
-    importance_weight: float = _UNKNOWN
+    clip_fraction: float = 0.0  # from here on: only where the worker measures what it differentiates
+    kl: float = 0.0
+    importance_weight: float = 0.0  # 0: it did not, since a mean of weights never is
 
     @property
     def measured(self) -> dict[str, float]:
-        """What the worker has measured, by name."""
-        known = {name: getattr(self, name) for name in _MEASURED}
-        return {name: value for name, value in known.items() if value != _UNKNOWN}
+        """What the worker has measured, by name; nothing if it has not."""
+        return {name: getattr(self, name) for name in _MEASURED} if self.importance_weight else {}
 
 
 def message_of(work: Work, version: int, finished_s: float, generation: int) -> Message:
