@@ -212,6 +212,8 @@ def test_an_episode_is_over_with_the_last_gradient_of_its_last_piece():
 
 # Virtual time
 
+FRAMES = {"environment": {"observation": "frames", "max_episode_steps": 12}, "model": "conv"}
+
 
 @pytest.mark.parametrize(
     "settings",
@@ -222,8 +224,9 @@ def test_an_episode_is_over_with_the_last_gradient_of_its_last_piece():
         {"workers": "4", "topology": "master"},
         {"workers": "4", "topology": "sharded", "exchange": {"shards": 2}},
         {"workers": "3", "engine": "tensorflow", "environment": {"id": "CartPole-v1"}, "episodes": 12},
+        {"workers": "2", "engine": "tensorflow", **FRAMES, "episodes": 10},
     ],
-    ids=["rounds", "backups", "agents", "master", "sharded", "cartpole"],
+    ids=["rounds", "backups", "agents", "master", "sharded", "cartpole", "frames"],
 )
 def test_killed_amid_its_epochs_it_ends_in_the_same_bytes(settings, tmp_path):
     config = config_of(**{"profile": "uniform", "episodes": 60, **settings})

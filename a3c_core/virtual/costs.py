@@ -42,7 +42,9 @@ class CostProfile(Section):
     learn_step_s: Cost | None = Field(
         None, description="master: gradient, per step and epoch, where it learns from trajectories; null: as a worker's"
     )
-    learn_call_s: Cost | None = Field(None, description="master: gradient, per update from trajectories")
+    learn_call_s: Cost | None = Field(
+        None, description="master: gradient, per update from trajectories; also dppo's workers"
+    )
     act_s: Cost = Field(0, description="agent without a model: play an action that it was told")
     predict_call_s: Cost = Field(0, description="predictor: choose actions for a batch of states, per batch")
     predict_state_s: Cost | None = Field(None, description="the same, per state; null: step_s, batches save nothing")
