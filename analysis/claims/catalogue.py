@@ -63,14 +63,15 @@ def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[
     return judgements
 
 
+@lru_cache(maxsize=256)  # a claim over all settings is asked of the same runs for each of them
 def _findings(claim: Claim, study: Study) -> list[Finding]:
     """Return what the runs that can tell say of a claim: of speed, those with a core for each process."""
     if not claim.of_speed or "oversubscribed" not in study.runs:
         return claim.judge(study)
     crowded = study.runs["oversubscribed"] == True  # noqa: E712  None is not False
-    findings = claim.judge(replace(study, runs=study.runs[~crowded]))
     if not crowded.any():
-        return findings
+        return claim.judge(study)
+    findings = claim.judge(replace(study, runs=study.runs[~crowded]))
     why = untested(_CROWDED, CROWDED)
     told = [why if finding.text == NO_RUNS else finding for finding in findings]
     return list(dict.fromkeys(told))

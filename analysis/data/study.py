@@ -49,10 +49,17 @@ class Study:
         return list(dict.fromkeys(self.runs["variant"]))
 
     def of_variant(self, variant: str) -> "Study":
-        """Return the part of the study with these settings."""
-        runs = self.runs[self.runs["variant"] == variant]
-        curves = self.curves[self.curves["cell"].isin(runs["cell"])]
-        return replace(self, runs=runs, curves=curves, whole=self.whole or self)
+        """Return the part of the study with these settings: the same object each time, with what it has computed."""
+        if variant not in self._parts:
+            runs = self.runs[self.runs["variant"] == variant]
+            curves = self.curves[self.curves["cell"].isin(runs["cell"])]
+            self._parts[variant] = replace(self, runs=runs, curves=curves, whole=self.whole or self)
+        return self._parts[variant]
+
+    @cached_property
+    def _parts(self) -> dict[str, "Study"]:
+        """The parts that were asked for."""
+        return {}
 
     @property
     def done_variants(self) -> list[str]:
@@ -88,18 +95,28 @@ class Study:
 
     def schedules(self, dynamic: bool | None = None, done: bool = True) -> list["Schedule"]:
         """Return the schedules, by their worker counts: those with a run that is done, or (done=False) all planned."""
-        rows = (self.done if done else self.runs).drop_duplicates("schedule")
-        columns = ["schedule", "start", "end", "adaptive", "tint"]
-        found = [Schedule(*row)._replace(place=self.places.get(row[0], 0)) for row in rows[columns].values.tolist()]
-        return sorted((s for s in found if dynamic is None or s.dynamic == dynamic), key=Schedule.order)
+        found = self._done_schedules if done else self._planned_schedules
+        return [schedule for schedule in found if dynamic is None or schedule.dynamic == dynamic]
+
+    @cached_property
+    def _done_schedules(self) -> list["Schedule"]:
+        return self._placed(_schedules_of(self.done))
+
+    @cached_property
+    def _planned_schedules(self) -> list["Schedule"]:
+        return self._placed(_schedules_of(self.runs))
+
+    def _placed(self, schedules: list["Schedule"]) -> list["Schedule"]:
+        """Return schedules with their places, in the order that these are part of."""
+        placed = (schedule._replace(place=self.places.get(schedule.label, 0)) for schedule in schedules)
+        return sorted(placed, key=Schedule.order)
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of every schedule among all that the study plans: its marker, in every figure."""
         if self.whole is not None:
             return self.whole.places
-        rows = self.runs.drop_duplicates("schedule")[["schedule", "start", "end", "adaptive", "tint"]]
-        ordered = sorted((Schedule(*row) for row in rows.values.tolist()), key=Schedule.order)
+        ordered = sorted(_schedules_of(self.runs), key=Schedule.order)
         return {schedule.label: place for place, schedule in enumerate(ordered)}
 
     def fixed(self, workers: int) -> "Schedule | None":
@@ -212,6 +229,12 @@ class Schedule(NamedTuple):
     def order(self) -> tuple[int, bool, bool, int, int, str]:
         """Sort key: by setting; fixed before dynamic before adaptive, then by count."""
         return self.tint, self.dynamic, self.adaptive, self.start, self.end, self.label
+
+
+def _schedules_of(runs: pd.DataFrame) -> list[Schedule]:
+    """Return the schedules of some runs, each once, as they stand."""
+    rows = runs.drop_duplicates("schedule")[["schedule", "start", "end", "adaptive", "tint"]]
+    return [Schedule(*row) for row in rows.values.tolist()]
 
 
 def schedule_label(span: Span, chosen: Mapping[str, Any]) -> str:
