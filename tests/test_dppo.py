@@ -365,7 +365,8 @@ def test_killed_workers_are_replaced_and_cost_no_episode():
     assert summary.crashes >= 1
 
 
-def test_paced_workers_take_what_virtual_time_says(tmp_path):
+def test_paced_workers_take_no_less_than_virtual_time_says(tmp_path):
+    """Not at all how much more: that is for the machine to say."""
     costs = {"step_s": 0.0002, "gradient_step_s": 0.0001, "gradient_call_s": 0.003, "update_s": 0.001}
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(costs))
     profile = str(tmp_path / "p.yaml")
@@ -373,7 +374,7 @@ def test_paced_workers_take_what_virtual_time_says(tmp_path):
     virtual = train(config_of({"learning_rate": 1e-30}, profile=profile, **common))
     paced = train(config_of({"learning_rate": 1e-30}, runtime="threads", pace={"profile": profile}, **common))
     assert paced.env_steps == virtual.env_steps
-    assert paced.clock_s == pytest.approx(virtual.clock_s, rel=0.2)
+    assert paced.clock_s > 0.99 * virtual.clock_s
 
 
 # Learning, and what is refused
