@@ -14,11 +14,12 @@ from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.words import count, duration, listed, number
 
+_ROW_INCHES = 0.2
 _NEVER = 1.5  # times the longest time: where settings stand that mostly never came so far
 
 
 def plot_points(study: Study, ax: Axes) -> Axes:
-    """Draw the score at the end against the time to a score, with intervals; names for those that none beats."""
+    """Draw the score at the end against the time to a score, with intervals; large are those that none beats."""
     part = study.shown
     score, (unit_s, unit) = reference_score(part), part.time_unit
     table = outlook(part, score)
@@ -34,7 +35,7 @@ def plot_points(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel(f"time to {score:g} {study.score.unit} ({unit})")
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("How soon, and how well in the end")
-    style.note(ax, "lines: 95 % intervals; named: beaten by none; right: mostly never")
+    style.note(ax, "lines: 95 % intervals; large: beaten by none; right: mostly never")
     style.legend(ax, "setting")
     return ax
 
@@ -45,11 +46,9 @@ def _draw(ax: Axes, row: Mapping[Any, Any], schedule: Schedule, never: float, un
     ax.plot([x, x], [max(row["final_low"], 0.0), row["final_high"]], **lines)
     if np.isfinite(row["time_s"]):
         ax.plot([row["time_s_low"] / unit_s, row["time_s_high"] / unit_s], [row["final"]] * 2, **lines)
-    best = not row["beaten_by"]
-    ax.plot(x, row["final"], style.shape(schedule), color=shade, markersize=9 if best else 6, markeredgecolor="white",
+    size = 6 if row["beaten_by"] else 10
+    ax.plot(x, row["final"], style.shape(schedule), color=shade, markersize=size, markeredgecolor="white",
             linestyle="none", label=schedule.label, zorder=4)  # fmt: skip
-    if best and np.isfinite(row["time_s"]):
-        ax.annotate(schedule.label, (x, row["final"]), (5, 5), textcoords="offset points", fontsize=8, color=shade)
 
 
 def plot_beaten(study: Study, ax: Axes) -> Axes:
@@ -68,8 +67,7 @@ def plot_beaten(study: Study, ax: Axes) -> Axes:
         never = row["runs"] - row["reached"]
         words += f"; never: {never} of {row['runs']}" if never else ""
         ax.text(1.01, place, words, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=style.MUTED)
-    ax.set_yticks(range(len(table)), list(table.index[::-1]), fontsize=7)
-    ax.set_ylim(-0.6, len(table) - 0.4)
+    style.rows(ax, [str(label) for label in table.index[::-1]], _ROW_INCHES)
     ax.set_xscale("log")
     style.plain(ax.xaxis)
     ax.set_xlabel(f"time to {score:g} {study.score.unit} ({unit})")

@@ -12,6 +12,8 @@ from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.words import listed, number, percent
 
+_ROW_INCHES = 0.25  # for up to four bars
+
 
 def stations(study: Study) -> pd.DataFrame:
     """Return a row for each setting: shares of time at work (ROLES), parts of staleness (ORIGINS); medians of runs."""
@@ -29,7 +31,7 @@ def plot_at_work(study: Study, ax: Axes) -> Axes:
     for place, name in enumerate(shown):
         look: Any = {"color": style.setting_colour(place), "height": 0.8 / len(shown), "label": _role(name)}
         ax.barh(rows + 0.4 - (place + 0.5) * 0.8 / len(shown), table[name].fillna(0.0), **look)
-    ax.set_yticks(rows, list(table.index), fontsize=8)
+    style.rows(ax, [str(label) for label in table.index[::-1]], _ROW_INCHES)
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("share of their time")
     ax.set_title("Who is at work")
@@ -53,7 +55,7 @@ def plot_origins(study: Study, ax: Axes) -> Axes:
         left += share
     for row, stale in zip(rows, total, strict=True):
         ax.text(1.02, row, number(round(stale, 1)), va="center", fontsize=8)
-    ax.set_yticks(rows, list(table.index), fontsize=8)
+    style.rows(ax, [str(label) for label in table.index[::-1]], _ROW_INCHES)
     ax.set_xlim(0, 1.15)
     ax.set_xlabel("share of the mean staleness")
     ax.set_title("Where staleness comes from")
