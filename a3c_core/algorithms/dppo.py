@@ -18,7 +18,10 @@ from a3c_core.algorithms.trajectories import Batch, Column
 
 
 class DPPOSettings(ClippedSettings):
-    """PPO's, but for the learner's batches: a worker's batch is what its agents have played at once."""
+    """PPO's, but for the learner's batches: a worker's batch is what its agents have played at once.
+
+    Rate, horizon and epochs are the best of grids/search_dppo.yaml.
+    """
 
     epochs: int = Field(8, ge=1, le=1_000, description="gradients that a worker hands over of what it played at once")
 
