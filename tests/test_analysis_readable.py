@@ -41,6 +41,7 @@ STUDIES: dict[str, set[str]] = {  # and the figures of each that are harder to r
     "algorithms": {"main", "algorithm_axes", "settings"},
     "table2": {"main"},
     "frontier": {"main", "stations"},
+    "topologies": {"main"},
 }
 
 
@@ -76,9 +77,7 @@ def test_no_words_are_cut_or_on_top_of_each_other(study):
 def test_every_figure_that_there_is_is_looked_at():
     panels = [panel for name in STUDIES for entry in looked_at(name) for panel in entry.panels]
     seen = {getattr(panel, "func", panel).__module__ for panel in panels}
-    no_study_yet = ("topologies",)  # of made-up runs in other tests
-    elsewhere = {f"analysis.figures.{name}" for name in no_study_yet}
-    assert {reference.partition(":")[0] for reference in catalogue.FIGURES} - seen == elsewhere
+    assert {reference.partition(":")[0] for reference in catalogue.FIGURES} <= seen
 
 
 class Committed(NamedTuple):

@@ -28,6 +28,7 @@ STUDIES = (
     "algorithms",
     "table2",
     "frontier",
+    "topologies",
 )
 
 
