@@ -29,6 +29,7 @@ STUDIES = (
     "table2",
     "frontier",
     "topologies",
+    "batching",
 )
 
 

@@ -1,8 +1,9 @@
 """What GA3C gains over A3C, by a talk of its time; with which costs that holds is what the runs tell.
 
 A3C has the largest number of workers that was run and that its master bears by N0, known before the runs. GA3C has as
-many agents, and the most that were run. Where most runs of both come to the study's score, the time to it is compared,
-elsewhere steps per second. Costs that differ are different machines: each has a finding of its own.
+many agents, and the most that were run, with each of the settings that it was run with. Where most runs of both come to
+the study's score, the time to it is compared, elsewhere steps per second. Costs that differ are different machines:
+each has a finding of its own.
 """
 
 import numpy as np
@@ -32,22 +33,23 @@ def _at_costs(study: Study, runs: pd.DataFrame) -> list[Finding]:
     borne = a3c[a3c["end"] <= a3c["limit_workers"]]
     if not len(borne) or not len(ga3c):
         return []
-    baseline = _first(borne, int(borne["end"].max()))
+    baseline = _by_settings(borne, int(borne["end"].max()))[0]
     counts = dict.fromkeys([int(baseline["end"].iloc[0]), int(ga3c["end"].max())])
-    found = [_first(ga3c, count) for count in counts if count in set(ga3c["end"])]
-    return [_compared(study, one, baseline) for one in found]
+    found = [one for count in counts for one in _by_settings(ga3c, count)]
+    return [_compared(study, one, baseline, named=ga3c["variant"].nunique() > 1) for one in found]
 
 
-def _first(runs: pd.DataFrame, workers: int) -> pd.DataFrame:
-    """Return the runs with so many workers of the first of the settings that have them, by seed."""
+def _by_settings(runs: pd.DataFrame, workers: int) -> list[pd.DataFrame]:
+    """Return the runs with so many workers, by seed, of each of the settings that have them."""
     fitting = runs[runs["end"] == workers]
-    return fitting[fitting["variant"] == fitting["variant"].iloc[0]].set_index("seed").sort_index()
+    return [one.set_index("seed").sort_index() for _, one in fitting.groupby("variant", sort=False)]
 
 
-def _compared(study: Study, ours: pd.DataFrame, theirs: pd.DataFrame) -> Finding:
+def _compared(study: Study, ours: pd.DataFrame, theirs: pd.DataFrame, named: bool) -> Finding:
     score = max(reference_score(study.of_variant(variant)) for variant in study.done_variants)
     pair = pd.concat([ours, theirs], axis=1, join="inner", keys=["ours", "theirs"])
-    who = f"{ours['end'].iloc[0]} agents of GA3C", f"{theirs['end'].iloc[0]} workers of A3C"
+    its_settings = f" ({ours['variant'].iloc[0]})" if named else ""
+    who = f"{ours['end'].iloc[0]} agents of GA3C{its_settings}", f"{theirs['end'].iloc[0]} workers of A3C"
     costs = f"{ours['profile'].iloc[0]}, an update of {1e3 * ours['update_s'].iloc[0]:.3g} ms"
     if not len(pair):
         return untested(f"{who[0]} and {who[1]} share no seed at the costs {costs}.", "runs with the same seeds")
