@@ -71,9 +71,10 @@ def test_real_masters_hold_back_too(runtime):
     summary = train(RunConfig(workers="1", episodes=200, runtime=runtime, exchange=held(20)), on_episode=records.append)
     assert summary.gradients_applied == len(records) == 200
     staleness = np.array([record.staleness for record in records])
-    # the worker may be up to a ring of messages ahead of the master, and is never behind what is held
+    # the worker may be up to a ring of messages ahead of the master (8, one in its hands, and one in the master's), and
+    # is never behind what is held
     assert np.all(staleness[21:] >= 20)
-    assert np.median(staleness) < 20 + 9
+    assert np.median(staleness) <= 20 + 10
 
 
 @pytest.mark.parametrize(
