@@ -60,6 +60,8 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
     topology = TOPOLOGIES.get(config.topology)
     if algorithm.hands_over not in topology.takes:
         return "topology", _not_taken(config, algorithm.hands_over, topology.takes)
+    if memory_shape_of(model) is not None and topology.has_predictors:
+        return "model", f"{config.model} remembers, which predictors of {config.topology} can't for their agents"
     if algorithm.hands_over == "trajectory" and (found := _unfit_for_trajectories(config)):
         return found
     if found := topology.why_not(config):

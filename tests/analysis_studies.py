@@ -130,6 +130,7 @@ def made_up(schedules: dict[str, dict[str, Any]], seeds: int = 10, noise: float 
                 "planned": 100_000,
                 "status": "finished",
                 "runtime": "simulate",
+                "engine": "compiled",
                 "algorithm": axis.get("algorithm", "a3c"),
                 "optimizer": "adam",
                 "hold": axis.get("exchange.hold", 0),

@@ -13,7 +13,7 @@ from analysis.data import compact, factors, metrics, speedups
 from analysis.data.algorithms import comparison
 from analysis.data.load import collect, load_study, read_plan
 from analysis.data.published import averages_of, published, spikes
-from analysis.figures import algorithms, cliff, dose, drawing, overlay, style, table2, twins
+from analysis.figures import algorithms, cliff, dose, drawing, hours, overlay, style, table2, twins
 from analysis.figures import factors as factors_figure
 from analysis.figures.catalogue import catalogue
 from analysis.figures.main import main_figure
@@ -57,6 +57,25 @@ def test_late_gradients_are_read_by_optimizer():
     assert says.endswith("with sgd.")
     assert all(len(ax.lines) == 2 for ax in drawn(dose.FIGURE, both).axes)
     assert not dose.FIGURE.of(made_up({"10": {}}))
+
+
+def test_hours_are_split_by_what_workers_do():
+    known = {"engine": "tensorflow", "runtime": "processes", "worker_pull_s": 5, "worker_apply_s": 5}
+    known |= {"worker_play_s": 70, "worker_act_s": 20, "worker_gradient_s": 10, "worker_wait_s": 10}
+    parts = [
+        made_up({"2": {**known, "env_steps_per_s": speed}}, case=name)
+        for name, speed in (("processes", 2500), ("threads", 250))
+    ]
+    study = joined(*parts)
+    table = hours.hours(study)
+    np.testing.assert_allclose(table.loc["processes"] * 9, [0.5, 0.2, 0.1, 0.1, 0.1])
+    assert hours.FIGURE.of(study)
+    says = hours.FIGURE.says(study)
+    assert "0.11 hours with processes and 1.11 with threads; of the former, 50 % of the" in says
+    assert says.endswith("goes to the game.")
+    assert [flaw for panel in drawn(hours.FIGURE, study).panels for flaw in flaws(panel)] == []
+    unknown = replace(study, runs=study.runs.assign(engine="compiled"))
+    assert not hours.FIGURE.of(unknown)
 
 
 def averaged(study, begins):

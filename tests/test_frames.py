@@ -73,6 +73,13 @@ def test_a_batch_of_frame_agents_too(conv_engine):
     assert_together_as_alone(conv_engine, ConvModel().initial_parameters(2))
 
 
+def test_a_trainer_gets_the_sum_of_gradients_in_one_call(conv_engine):
+    parameters = ConvModel().initial_parameters(2)
+    trajectories = [conv_engine.play(parameters, environment) for environment in begun(conv_engine, 3)]
+    expected = sum(np.float64(conv_engine.gradient(parameters, one)[0]) for one in trajectories)
+    assert relative_error(conv_engine.gradient_together(parameters, trajectories), expected) < 1e-4
+
+
 def test_agents_begin_only_what_they_may():
     worker = Worker(0, 0, engine_of("compiled", DenseModel(), IN_PIECES), agents=4)
     parameters = trained_parameters()

@@ -6,9 +6,10 @@ import pytest
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
-from a3c_core.parts import make_engine
-from a3c_core.real.predictors import AgentPool
+from a3c_core.parts import make_engine, misfit, parts_of
+from a3c_core.real.predictors import AgentPool, outputs_of
 from a3c_core.real.roster import RunFailed
+from a3c_core.results import checkpoints
 from a3c_core.train import Run, train
 from tests.test_processes import assert_each_once, collect
 from tests.test_topologies_learn import learns
@@ -37,6 +38,45 @@ def test_every_trajectory_has_one_outcome(runtime, learner, tmp_path):
     assert (updates["lag_mean"] >= 0).all()
     assert (updates.groupby("version")["staleness"].max() >= updates.groupby("version")["lag_mean"].first()).all()
     assert (episodes["entropy"].between(0, np.log(2) + 1e-6)).all()
+
+
+def test_predictors_look_at_frames_too(tmp_path):
+    frames = {"observation": "frames", "max_episode_steps": 60}
+    settings = {"model": "conv", "engine": "tensorflow", "learner": IN_PIECES, "environment": frames}
+    summary = train(config_of("2", 8, {"train_min": 15}, runtime="threads", **settings), tmp_path)
+    assert summary.episodes == 8
+    assert summary.gradients_sent == summary.gradients_applied
+    assert 0 < summary.worker_act_s < summary.worker_play_s
+    batches = pq.read_table(tmp_path / "updates.parquet").to_pandas().groupby("version")["batch_steps"].first()
+    assert (batches[:-1] >= 15).all()
+    begun = parts_of(config_of(**settings)).model.initial_parameters(0)
+    assert not np.array_equal(checkpoints.load(tmp_path).parameters, begun)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "tensorflow"])
+def test_what_predictors_answer_is_what_the_network_says(engine):
+    config = config_of(engine=engine)
+    model, outputs = parts_of(config).model, outputs_of(config)
+    parameters = model.initial_parameters(3)
+    observations = np.random.default_rng(0).normal(size=(7, 8)).astype(np.float32)
+    expected = [make_engine(config_of(engine="tensorflow")).forward(parameters)(one) for one in observations]
+    for ours, theirs in zip(outputs(parameters, observations), zip(*expected, strict=True), strict=True):
+        np.testing.assert_allclose(ours, np.stack(theirs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting", "reason"),
+    [
+        ({"engine": "report"}, "engine", "one observation at a time"),
+        ({"engine": "tensorflow", "model": "lstm", "learner": IN_PIECES}, "model", "remembers"),
+        ({"engine": "tensorflow", "runtime": "simulate"}, "engine", "in virtual time"),
+    ],
+)
+def test_what_it_can_not_do_is_said(settings, setting, reason):
+    found = misfit(config_of(**settings))
+    assert found is not None
+    assert found[0] == setting
+    assert reason in found[1]
 
 
 def test_one_agent_plays_what_one_worker_plays():

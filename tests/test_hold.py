@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.train import Run, train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
@@ -71,10 +72,9 @@ def test_real_masters_hold_back_too(runtime):
     summary = train(RunConfig(workers="1", episodes=200, runtime=runtime, exchange=held(20)), on_episode=records.append)
     assert summary.gradients_applied == len(records) == 200
     staleness = np.array([record.staleness for record in records])
-    # the worker may be up to a ring of messages ahead of the master (8, one in its hands, and one in the master's), and
-    # is never behind what is held
+    # never behind what is held, and ahead of it by the worker's ring and by what the master is just taking, at most
     assert np.all(staleness[21:] >= 20)
-    assert np.median(staleness) <= 20 + 10
+    assert np.max(staleness) <= 20 + RING_SIZE + 1
 
 
 @pytest.mark.parametrize(

@@ -73,11 +73,18 @@ def memory_of(environment: Any) -> NDArray[np.float32] | None:
     return memory
 
 
+def act_share_of(engine: Any) -> float:
+    """Return the share of a rollout's time that was spent on asking for actions; 0 if the engine does not know it."""
+    share: float = getattr(engine, "act_share", 0.0)
+    return share
+
+
 class Engine(Protocol):
     """Plays and differentiates. Made by calling its class with (game, model, algorithm).
 
     One engine serves any number of environments, one after the other. It plays with what the learner has `published`:
-    the parameters [P], and behind them, where the algorithm has one, a target network's [P].
+    the parameters [P], and behind them, where the algorithm has one, a target network's [P]. One that knows it has a
+    member more, `act_share`: see `act_share_of`.
     """
 
     sample_times: bool  # measure `play_share`, which may change the last bits of a gradient
@@ -99,6 +106,10 @@ class Engine(Protocol):
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         """Return (gradient of the summed loss [P], loss, mean entropy) of a trajectory."""
+        ...
+
+    def gradient_together(self, parameters: Vector, trajectories: Sequence[Trajectory]) -> Vector:
+        """Return the gradient [P] of the loss summed over several trajectories."""
         ...
 
     def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
@@ -143,7 +154,7 @@ def packed_rollouts(
 
 
 class OneAfterAnother:
-    """For engines that gain nothing from a batch: several agents take turns."""
+    """For engines that gain nothing from a batch: several agents take turns, and several trajectories."""
 
     def rollout_together(
         self, published: Vector, environments: Sequence[Any], progress: Progress = START
@@ -152,4 +163,13 @@ class OneAfterAnother:
         return np.sum([rollout.gradient for rollout in rollouts], axis=0), rollouts
 
     def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
+        raise NotImplementedError
+
+    def gradient_together(self, parameters: Vector, trajectories: Sequence[Trajectory]) -> Vector:
+        total = np.zeros_like(parameters)
+        for trajectory in trajectories:
+            total += self.gradient(parameters, trajectory)[0]
+        return total
+
+    def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
         raise NotImplementedError

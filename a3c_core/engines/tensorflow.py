@@ -1,7 +1,7 @@
 """The `tensorflow` engine: the reference for every algorithm, Keras model and game, one graph call per gradient."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,8 @@ class TensorFlowEngine:
         self.model = model
         self._size = model.spec.size
         self._game, self._algorithm = game, algorithm
-        self.sample_times, self.play_share = False, 0.5
+        self.sample_times, self.play_share, self.act_share = False, 0.5, 0.0
+        self._acted_s = 0.0  # spent on choosing actions, since a rollout began
         self._tf = tf = import_tensorflow()
         self._network = heads_network(model)
         self._variables = self._network.trainable_variables
@@ -55,11 +56,11 @@ class TensorFlowEngine:
         if self.packing is not None:
             parcel, (play,) = self.rollout_together(published, [environment], progress)
             return Rollout(**vars(play), gradient=parcel)
-        began = time.perf_counter()
+        began, self._acted_s = time.perf_counter(), 0.0
         trajectory = self.play(published, environment, progress)
         played = time.perf_counter()
         rollout = rollout_of(trajectory, environment.score, *self.gradient(published[: self._size], trajectory))
-        self.play_share = (played - began) / (time.perf_counter() - began)
+        self._note_shares(began, played)
         return rollout
 
     def rollout_together(
@@ -68,7 +69,7 @@ class TensorFlowEngine:
         """Act for all agents in one call a step, and differentiate all that they played in one call."""
         if self.packing is not None:
             return self._handed_over(self.packing, published, environments, progress)
-        began = time.perf_counter()
+        began, self._acted_s = time.perf_counter(), 0.0
         trajectories = self.play_together(published, environments, progress)
         played = time.perf_counter()
         gradient, losses, entropies = self._gradient(*self._experience(trajectories))
@@ -78,23 +79,33 @@ class TensorFlowEngine:
             play_of(trajectory, environment.score, float(loss.sum()), float(entropy.mean()))
             for trajectory, environment, (loss, entropy) in zip(trajectories, environments, parts, strict=True)
         ]
-        self.play_share = (played - began) / (time.perf_counter() - began)
+        self._note_shares(began, played)
         return gradient.numpy(), plays
 
     def _handed_over(
         self, packing: Packing, published: Vector, environments: Sequence[Environment], progress: Progress
     ) -> tuple[Vector, Sequence[Play]]:
         """Act for all agents, and pack what they played."""
-        self.play_share = 1.0
+        began, self._acted_s = time.perf_counter(), 0.0
         if len(environments) == 1:
             trajectories = [self.play(published, environments[0], progress)]
         else:
             trajectories = self.play_together(published, environments, progress)
+        self._note_shares(began, time.perf_counter())
+        self.play_share = 1.0  # gradients are the learner's business
         return packed_rollouts(packing, trajectories, [environment.score for environment in environments])
 
-    def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
+    def _note_shares(self, began: float, played: float) -> None:
+        total = time.perf_counter() - began
+        self.play_share, self.act_share = (played - began) / total, self._acted_s / total
+
+    def outputs(self, parameters: Vector, observations: NDArray[Any]) -> Outputs:
+        """Return the outputs, [B, size] of each head, for observations [B, ...]."""
         self._load(parameters)
-        policy_logits, values = self._forward(batch.observations)
+        return self._forward(observations)
+
+    def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
+        policy_logits, values = self.outputs(parameters, batch.observations)
         return log_chosen(policy_logits, batch.actions), values[:, 0]
 
     def batch_gradient(
@@ -106,16 +117,14 @@ class TensorFlowEngine:
 
     def replay_gradient(self, published: Vector, batch: Transitions) -> tuple[Vector, float]:
         algorithm: Any = self._algorithm
-        self._load(published[self._size :])
-        (target_values,) = self._forward(batch.next_observations)
-        self._load(published[: self._size])
-        (own_values,) = self._forward(batch.next_observations)
+        (target_values,) = self.outputs(published[self._size :], batch.next_observations)
+        (own_values,) = self.outputs(published[: self._size], batch.next_observations)
         targets = algorithm.replay_targets(batch.rewards, batch.goes_on, target_values, own_values)
         gradient, losses, _ = self._gradient(batch.observations, batch.actions, targets)
         return gradient.numpy(), float(losses.numpy().sum(dtype=np.float64))
 
     def play(self, published: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
-        forward = self.forward(published[: self._size])
+        forward = self._timed(self.forward(published[: self._size]))
         played = play_steps(lambda shown: forward(shown.observation), self._algorithm, environment, progress)
         return self._judged([played], published)[0]
 
@@ -124,7 +133,19 @@ class TensorFlowEngine:
     ) -> list[Trajectory]:
         """Let several agents play side by side, with one call for all of them a step."""
         self._load(published[: self._size])
-        return self._judged(play_together(self._look_at_all, self._algorithm, environments, progress), published)
+        look_at_all = self._timed(self._look_at_all)
+        return self._judged(play_together(look_at_all, self._algorithm, environments, progress), published)
+
+    def _timed(self, look: Callable[[Any], Outputs]) -> Callable[[Any], Outputs]:
+        """Return `look`, whose time is added up."""
+
+        def timed(at: Any) -> Outputs:
+            began = time.perf_counter()
+            outputs = look(at)
+            self._acted_s += time.perf_counter() - began
+            return outputs
+
+        return timed
 
     def forward(self, parameters: Vector) -> Forward:
         """Return the network as a function of one observation, good until the engine is given other parameters."""
@@ -134,6 +155,12 @@ class TensorFlowEngine:
         self._load(parameters)
         gradient, losses, entropies = self._gradient(*self._experience([trajectory]))
         return gradient.numpy(), float(losses.numpy().sum()), float(entropies.numpy().mean())
+
+    def gradient_together(self, parameters: Vector, trajectories: Sequence[Trajectory]) -> Vector:
+        """Return the gradient [P] of the loss summed over several trajectories, in one call."""
+        self._load(parameters)
+        gradient: Vector = self._gradient(*self._experience(trajectories))[0].numpy()
+        return gradient
 
     def _experience(self, trajectories: Sequence[Trajectory]) -> tuple[NDArray[Any], ...]:
         """Return what the gradient of several trajectories is computed from: observations, actions, targets [N]."""

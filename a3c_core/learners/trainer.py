@@ -49,9 +49,7 @@ class Trainer(GradientLearner):
         self.forget_batch()
         versions = batch_of(batch).log_probabilities.astype(np.float64)
         self._statistics = {"lag_mean": self.version - float(versions.mean()), "batch_steps": versions.size}
-        gradient = np.zeros_like(self.parameters)
-        for trajectory in batch:
-            gradient += self._engine.gradient(self.parameters, trajectory)[0]
+        gradient = self._engine.gradient_together(self.parameters, batch)
         return self.optimizer.apply(self.parameters, gradient, progress.share, rate)._replace(settles="batch")
 
     def forget_batch(self) -> None:

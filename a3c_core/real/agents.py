@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,7 +45,7 @@ class AgentChannel(SharedChannel):
         if self._is_unwanted():
             raise Stopped
         number, slot = self._slot_number, self._slot
-        self._arrays.states[number] = observation
+        self._arrays.states[number] = np.ascontiguousarray(observation).reshape(-1).view(np.uint8)
         self._asked += 1
         slot["asked"] = self._asked  # last: only now is the state the predictor's
         with contextlib.suppress(BlockingIOError):  # full: it has been rung for long enough
@@ -61,21 +62,23 @@ class AgentChannel(SharedChannel):
 class AskingEngine(OneAfterAnother):
     """Plays by what others predict."""
 
-    sample_times, play_share = False, 1.0
+    sample_times, play_share, act_share = False, 1.0, 0.0
 
     def __init__(self, config: RunConfig, channel: AgentChannel):
         self._game, self.model, self._algorithm = parts_of(config)
         self._packing, self._channel = Packing(self._game.spaces), channel
         self._ends = np.cumsum([size for _, size in self.model.heads])[:-1]
         self._entropies: list[float] = []
+        self._asked_s = 0.0  # spent on waiting for a predictor's answers, since a rollout began
 
     def new_environment(self) -> Environment:
         environment: Environment = self._game.new_environment()
         return environment
 
     def rollout(self, published: Vector, environment: Environment, progress: Progress = START) -> Rollout:
-        self._entropies = []
+        began, self._asked_s, self._entropies = time.perf_counter(), 0.0, []
         trajectory = play_steps(self._predicted, self._algorithm, environment, progress)
+        self.act_share = self._asked_s / (time.perf_counter() - began)
         steps = trajectory.env_steps
         versions = np.array(self._channel.versions[:steps], np.float32)  # the last may be of a bootstrap alone
         parcel = self._packing.pack([replace(trajectory, log_probabilities=versions)])
@@ -83,7 +86,9 @@ class AskingEngine(OneAfterAnother):
         return Rollout(**vars(play), gradient=parcel)
 
     def _predicted(self, environment: Environment) -> Outputs:
+        began = time.perf_counter()
         outputs: Sequence[Vector] = np.split(self._channel.ask(environment.observation), self._ends)
+        self._asked_s += time.perf_counter() - began
         self._entropies.append(_entropy(outputs[0]))
         return tuple(outputs)
 

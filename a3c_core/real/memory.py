@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
 from a3c_core.parts import parts_of
@@ -30,7 +32,8 @@ def _of_predictors(config: RunConfig) -> dict[str, int]:
     if not TOPOLOGIES.get(config.topology).has_predictors:
         return {}
     game, model, _ = parts_of(config)
-    return {"state": math.prod(game.spaces.observation_shape), "answer": sum(size for _, size in model.heads)}
+    numbers, each = math.prod(game.spaces.observation_shape), np.dtype(game.spaces.observation_dtype).itemsize
+    return {"state": numbers * each, "answer": sum(size for _, size in model.heads)}
 
 
 def share(learner: Learner, arrays: SharedArrays) -> None:

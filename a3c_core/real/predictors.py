@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
-from a3c_core.models.base import Model
-from a3c_core.parts import parts_of
+from a3c_core.games.base import Spaces
+from a3c_core.models.base import Outputs
+from a3c_core.models.parameters import Vector
+from a3c_core.parts import make_engine, parts_of
 from a3c_core.real.pool import LocalPool
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import ANSWERED, SharedArrays, SharedBlock
@@ -25,10 +27,17 @@ class Predictor:
     """Answers all agents of its slots who wait, together, by the parameters that were published last."""
 
     def __init__(
-        self, model: Model, arrays: SharedArrays, slots: NDArray[np.intp], most: int, wake: Callable[[int], None]
+        self,
+        outputs: Callable[[Vector, NDArray[Any]], Outputs],
+        spaces: Spaces,
+        arrays: SharedArrays,
+        slots: NDArray[np.intp],
+        most: int,
+        wake: Callable[[int], None],
     ):
-        """`most`: states that it answers together; `wake`: wakes the agent of a slot."""
-        self._model, self._arrays, self._slots, self._most, self._wake = model, arrays, slots, most, wake
+        """`outputs`: of observations [B, ...]; `most`: states answered together; `wake`: wakes the agent of a slot."""
+        self._outputs, self._spaces, self._arrays = outputs, spaces, arrays
+        self._slots, self._most, self._wake = slots, most, wake
         self._published = np.empty(arrays.parameters.shape[1], np.float32)
         self._bell, self.button = os.pipe()
         for descriptor in (self._bell, self.button):
@@ -67,8 +76,9 @@ class Predictor:
         arrays, rows = self._arrays, self._arrays.slots
         asked = rows["asked"][slots]
         version = arrays.read_latest(self._published)
-        forward: Any = self._model.numpy_forward(self._published)
-        arrays.answers[slots] = np.concatenate(forward(arrays.states[slots]), axis=1)
+        states = arrays.states[slots].view(self._spaces.observation_dtype)
+        observations = states.reshape(len(slots), *self._spaces.observation_shape)
+        arrays.answers[slots] = np.concatenate(self._outputs(self._published, observations), axis=1)
         arrays.answerers[slots] = version
         rows["answered"][slots] = asked  # last: only now is the answer the agent's
         for slot in slots[rows["waiting"][slots] == ANSWERED].tolist():
@@ -83,10 +93,12 @@ class AgentPool(LocalPool):
         super().__init__(config, block)
         self._lock = threading.Lock()  # predictors wake agents that the master may be clearing away
         exchange: Any = config.exchange
-        slots, model = np.arange(len(block.arrays.slots)), parts_of(config).model
+        slots, spaces = np.arange(len(block.arrays.slots)), parts_of(config).game.spaces
         given = [slots[number :: exchange.predictors] for number in range(exchange.predictors)]
         self._predictors = [
-            Predictor(model, block.arrays, share, exchange.predict_max, self.wake) for share in given if share.size
+            Predictor(outputs_of(config), spaces, block.arrays, share, exchange.predict_max, self.wake)
+            for share in given
+            if share.size
         ]
 
     def look(self) -> None:
@@ -111,3 +123,19 @@ class AgentPool(LocalPool):
 
     def button_of(self, slot: int) -> int:
         return self._predictors[slot % len(self._predictors)].button
+
+
+def outputs_of(config: RunConfig) -> Callable[[Vector, NDArray[Any]], Outputs]:
+    """Return the network as a function of (parameters, observations [B, ...]), for one thread."""
+    model = parts_of(config).model
+    if model.numpy_forward(model.initial_parameters(config.seed)) is None:
+        engine: Any = make_engine(config)
+        outputs: Callable[[Vector, NDArray[Any]], Outputs] = engine.outputs
+        return outputs
+
+    def outputs_by_numpy(parameters: Vector, observations: NDArray[Any]) -> Outputs:
+        forward: Any = model.numpy_forward(parameters)
+        answers: Outputs = forward(observations)
+        return answers
+
+    return outputs_by_numpy

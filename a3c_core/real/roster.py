@@ -13,7 +13,7 @@ from a3c_core.real.inbox import Inbox
 from a3c_core.real.pool import Loss, Pool
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, PERMITTED, SLOT
 
-TIME_SPLIT = ("play_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # a slot's, over all of its workers
+TIME_SPLIT = ("play_s", "act_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # a slot's, of all its workers
 PACE_KEPT = ("paced", "late", "late_s")  # the same, of paced workers
 
 

@@ -73,6 +73,7 @@ SLOT = np.dtype(
         ("asked", "i8"),  # agent: states put before a predictor
         ("answered", "i8"),  # predictor: the last of them that it has answered
         ("play_s", "f8"),  # worker: playing
+        ("act_s", "f8"),  # worker: of that, asking for actions, where the engine knows it
         ("gradient_s", "f8"),  # worker: differentiating
         ("wait_s", "f8"),  # worker: waiting for the master
         ("pull_s", "f8"),  # worker: taking over parameters
@@ -125,7 +126,7 @@ class Layout(NamedTuple):
     mail_bytes: int  # of a mailbox; 0 where there are none
     beside: int = 0  # numbers that are published beside the parameters
     parcel: int | None = None  # numbers that a worker hands over at once, at most; None: as many as parameters
-    state: int = 0  # numbers of an observation that an agent puts before a predictor
+    state: int = 0  # bytes of an observation that an agent puts before a predictor
     answer: int = 0  # numbers that it is told
 
     def _shapes(self) -> list[tuple[tuple[int, ...], Any]]:
@@ -141,7 +142,7 @@ class Layout(NamedTuple):
             ((self.slots, RING_SIZE, self.agents), EPISODE),
             ((self.slots, RING_SIZE, size if self.parcel is None else self.parcel), np.float32),
             ((self.slots, self.mail_bytes), np.uint8),
-            ((self.slots, self.state), np.float32),
+            ((self.slots, self.state), np.uint8),
             ((self.slots, self.answer), np.float32),
             ((self.slots,), np.int64),
         ]
@@ -177,7 +178,7 @@ class SharedArrays(NamedTuple):
     episodes: NDArray[np.void]  # EPISODE [L, RING_SIZE, agents], those that the messages end
     gradients: NDArray[np.float32]  # [L, RING_SIZE, parcel], which may be shorter than its place
     mail: NDArray[np.uint8]  # [L, mail_bytes], the report's mailboxes: one pickled model each
-    states: NDArray[np.float32]  # [L, state], what agents without a model see
+    states: NDArray[np.uint8]  # [L, state], what agents without a model see
     answers: NDArray[np.float32]  # [L, answer], a predictor's outputs for it
     answerers: NDArray[np.int64]  # [L], versions of the parameters that gave these
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.config import RunConfig
-from a3c_core.engines.base import Engine
+from a3c_core.engines.base import Engine, act_share_of
 from a3c_core.machine.cores import take_long_turns
 from a3c_core.machine.tf import limit_gpus
 from a3c_core.parts import make_engine
@@ -122,7 +122,7 @@ class ReadableCycle:
         worked_s = time.monotonic() - began_s
         if pace is None:
             await_game(work.env_steps * self._wait_s)
-        _book(self._slot, worked_s, time.monotonic() - began_s - worked_s, self._engine.play_share)
+        _book(self._slot, worked_s, time.monotonic() - began_s - worked_s, self._engine)
         if pace is not None:
             pace.await_end(work, version, began_s, worker.rollouts)
         channel.deliver(work, version)
@@ -140,10 +140,11 @@ def await_game(seconds: float) -> None:
         time.sleep(seconds)
 
 
-def _book(slot: Any, worked_s: float, waited_s: float, play_share: float) -> None:
+def _book(slot: Any, worked_s: float, waited_s: float, engine: Engine) -> None:
     """Note where the time of a piece of work went; waiting for the game is a part of playing."""
-    slot["play_s"] += worked_s * play_share + waited_s
-    slot["gradient_s"] += worked_s * (1.0 - play_share)
+    slot["play_s"] += worked_s * engine.play_share + waited_s
+    slot["act_s"] += worked_s * act_share_of(engine)
+    slot["gradient_s"] += worked_s * (1.0 - engine.play_share)
 
 
 def _channel(config: RunConfig, slot: int, arrays: SharedArrays, ends: ChannelEnds) -> SharedChannel:

@@ -61,6 +61,7 @@ class RunSummary(NamedTuple):
     master_late_s: float | None = None
     predictor_busy_s: float | None = None  # virtual time, ga3c: added up over predictors
     learner_busy_s: float | None = None  # virtual time, gorila: added up over learners
+    worker_act_s: float | None = None  # of worker_play_s, asking for actions; None where the engine does not know it
 
 
 def summarise(
@@ -117,6 +118,7 @@ def summarise(
         master_late_s=time_split.get("master_late_s"),
         predictor_busy_s=time_split.get("predictor_busy_s"),
         learner_busy_s=time_split.get("learner_busy_s"),
+        worker_act_s=time_split.get("act_s") or None,
     )
 
 

@@ -65,9 +65,10 @@ class GA3CTopology(AgentTopology):
 
     @classmethod
     def why_not(cls, config: Any) -> tuple[str, str] | None:
-        if config.engine != "compiled" or config.algorithm != "a3c":
-            setting = "algorithm" if config.algorithm != "a3c" else "engine"
-            return setting, "topology ga3c steps its agents in compiled batches: algorithm: a3c, engine: compiled"
+        if config.algorithm != "a3c":
+            return "algorithm", "trainers of topology ga3c learn as A3C does: algorithm: a3c"
+        if config.is_virtual and config.engine != "compiled":
+            return "engine", "in virtual time topology ga3c steps its agents in compiled batches: engine: compiled"
         if config.agents_per_worker > 1:
             return "agents_per_worker", "a worker of topology ga3c is one agent: set workers instead"
         if config.exchange.adapt_every_s and (config.span.auto or config.span.start != config.span.end):
@@ -209,6 +210,8 @@ class GA3CTopology(AgentTopology):
 def _unfit_for_processes(config: Any) -> tuple[str, str] | None:
     """Return the first setting that real agents can't go with, and why not."""
     exchange, environment, learner = config.exchange, config.environment, config.learner
+    if config.engine == "report":
+        return "engine", "engine report looks at one observation at a time, predictors of topology ga3c at many"
     if config.runtime == "ray":
         return "runtime", "agents of topology ga3c share memory with their predictors, and runtime ray has none"
     for name, only in {"trainers": 1, "predict_min": 1, "train_max": None, "adapt_every_s": None}.items():

@@ -25,6 +25,7 @@ FIGURES = (
     "analysis.figures.arrivals:FIGURE",
     "analysis.figures.queue:FIGURE",
     "analysis.figures.stations:FIGURE",
+    "analysis.figures.hours:FIGURE",
     "analysis.figures.twins:FIGURE",
     "analysis.figures.saturation:FIGURE",
     "analysis.figures.episode_costs:FIGURE",
