@@ -78,6 +78,15 @@ def test_hours_are_split_by_what_workers_do():
     assert not hours.FIGURE.of(unknown)
 
 
+def test_a_page_can_be_made_when_one_of_many_settings_is_done():
+    study = joined(*(made_up({"2": {}}, case=name) for name in ("this", "that")))
+    status = np.where(study.runs["variant"] == "this", "finished", "missing")
+    begun = replace(study, runs=study.runs.assign(status=status))
+    assert begun.compares_settings
+    figure = main_figure(begun)
+    assert figure.says(begun)
+
+
 def averaged(study, begins):
     """Return a study whose runs' moving averages begin to learn at these episodes, with a loss that spikes nowhere."""
     episodes = np.arange(0, 100_000, metrics.AVERAGED_EVERY)

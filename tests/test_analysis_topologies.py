@@ -128,3 +128,5 @@ def test_a_study_without_ga3c_is_not_asked_about_it():
     assert GA3C not in {judgement.number for judgement in judge_all(made_up({"10": {}}))}
     alone = made_up({"10": {"topology": "ga3c", "profile": "report", "update_s": 1, **LIMIT, **TIMES}})
     assert judge_all(alone)[GA3C - 1].verdict == "not tested here"
+    real = made_up({"10": {"topology": "ga3c", "profile": "report", **TIMES}})  # by its own clock: no limit is known
+    assert judge_all(real)[GA3C - 1].verdict == "not tested here"

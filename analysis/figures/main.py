@@ -45,7 +45,7 @@ def main_figure(study: Study) -> StudyFigure:
         return figure._replace(name="main")
     if study.done["variant"].nunique() > 1 and cliff.applies(study):
         return cliff.FIGURE._replace(name="main")
-    if study.compares_settings:
+    if study.compares_settings and study.done["variant"].nunique() > 1:
         return settings.figures(study)[0]._replace(name="main")
     sentence = fixed_workers.sentence if study.shown.schedules(dynamic=False) else of_all
     return StudyFigure("main", "What was learned", (plot_learning, plot_bearing), sentence, section="report")
