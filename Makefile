@@ -57,7 +57,7 @@ demo: setup  ## a small real sweep in virtual time, its picture and its report
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
 
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
-	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-ray: setup-ray  ## the tests that need Ray: a cluster of two nodes on this machine
 	$(RUN) -m pytest tests/test_ray.py

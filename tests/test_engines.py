@@ -11,6 +11,7 @@ from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.engines import build_engine
 from a3c_core.models.dense import DenseModel
 from a3c_core.parts import make_engine, parts_of
+from a3c_core.progress import START
 from tests import learner_twin
 from tests.learner_cases import made_up_trajectory, relative_error, trained_parameters
 
@@ -77,6 +78,23 @@ def test_rollouts_agree_with_each_other_and_with_playing_and_differentiating():
             assert (rollout.env_steps, rollout.reward) == (trajectory.env_steps, trajectory.rewards.sum())
             assert (rollout.terminated, rollout.truncated) == (trajectory.terminated, trajectory.truncated)
             assert rollout.score == (trajectory.rewards == 1).sum()
+
+
+@pytest.mark.parametrize("learner", [{}, IN_PIECES], ids=["whole", "pieces"])
+def test_settings_handed_over_in_two_arrays_give_the_bytes_of_those_handed_over_one_by_one(learner):
+    one = engine("compiled", LearnerConfig(**learner), max_episode_steps=90)
+    ours, theirs = one.new_environment(), one.new_environment()
+    for episode in range(20):
+        ours.begin_episode(3, 1, episode)
+        theirs.begin_episode(3, 1, episode)
+        over = False
+        while not over:
+            expected = vars(one._rollout_by_parts(trained_parameters(), theirs, START, sampled=False))
+            rollout = vars(one.rollout(trained_parameters(), ours))
+            assert rollout.pop("gradient").tobytes() == expected.pop("gradient").tobytes()
+            assert rollout == expected
+            assert ours.get_state().tobytes() == theirs.get_state().tobytes()
+            over = rollout["terminated"] or rollout["truncated"]
 
 
 @pytest.mark.parametrize("name", ["compiled", "tensorflow"])

@@ -24,7 +24,7 @@ def purpose_of(model: Model | None, algorithm: Algorithm) -> Purpose:
     return algorithm.hands_over if memory_shape_of(model) is None else "memory"
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: thousands are made a second, and setting a frozen one's fields takes three times as long
 class Play:
     """The numbers of a trajectory that records need."""
 
@@ -43,7 +43,7 @@ class Play:
         return self.terminated or self.truncated
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rollout(Play):
     """A trajectory's numbers and what is handed over of it, which belongs to the receiver."""
 

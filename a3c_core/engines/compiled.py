@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms import ALGORITHMS
 from a3c_core.algorithms.base import Algorithm, Trajectory
+from a3c_core.engines import kernels
 from a3c_core.engines.arithmetic import ARITHMETIC
 from a3c_core.engines.base import NOT_CHOSEN, OneAfterAnother, Rollout
 from a3c_core.games import flappy
@@ -84,8 +85,15 @@ class CompiledEngine(OneAfterAnother):
         )
         arithmetic = ARITHMETIC[type(algorithm)]
         self._kernels = arithmetic.kernels
-        self.buffers = self._kernels.new_buffers(self.steps_at_once)
         self.settings = arithmetic.settings(environment, algorithm)
+        self._handed: tuple[NDArray[np.void], Vector] | None = None  # settings and working memory in two arrays
+        if self._kernels is kernels:
+            memory = kernels.new_memory(self.steps_at_once)
+            lengths = self.steps_at_once, environment.max_episode_steps
+            self._handed = np.array([(*self.settings, *lengths)], kernels.HANDED), memory
+            self.buffers: Any = kernels.buffers_in(memory, self.steps_at_once)
+        else:
+            self.buffers = self._kernels.new_buffers(self.steps_at_once)
         self._epsilon = getattr(algorithm, "epsilon", None)  # of those that explore at random
         self.sample_times = False
         self.play_share = 0.5
@@ -109,9 +117,20 @@ class CompiledEngine(OneAfterAnother):
         return CompiledFlappy(self._environment.seeding, self._environment.actions)
 
     def rollout(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Rollout:
-        gradient = np.empty(self._size, np.float32)
         self._rollouts += 1
         sampled = self.sample_times and self._rollouts % _SAMPLED == 1
+        if sampled or self._handed is None:
+            return self._rollout_by_parts(published, environment, progress, sampled)
+        gradient = np.empty(self._size, np.float32)
+        steps, died, truncated, score, reward, loss, entropy = kernels.rollout_on(
+            published, environment.game, environment.stream, environment.episode_steps, *self._handed, gradient
+        )
+        return Rollout(loss, entropy, steps, reward, score, died, truncated, gradient)
+
+    def _rollout_by_parts(
+        self, published: Vector, environment: CompiledFlappy, progress: Progress, sampled: bool
+    ) -> Rollout:
+        gradient = np.empty(self._size, np.float32)
         play_and_differentiate = self._rollout_in_two if sampled else self._kernels.rollout
         self._prepare(environment, progress)
         steps, died, reward, loss, entropy = play_and_differentiate(

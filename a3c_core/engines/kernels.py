@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.games.flappy import STATE_SIZE, step, write_observation
 from a3c_core.games.published import write_pixels
-from a3c_core.machine.jit import fast
+from a3c_core.machine.jit import compilable, fast
 from a3c_core.streams import uniform
 
 UNITS = 128
@@ -44,6 +44,11 @@ class Settings(NamedTuple):
     reward_limit: np.float32  # rewards are clipped to it, above and below
 
 
+_KINDS = {np.float32: "f4", int: "i8", bool: "?"}
+_LENGTHS = ("at_once", "i8"), ("longest", "i8")  # steps of a rollout and of an episode, at most
+HANDED = np.dtype([(name, _KINDS[kind]) for name, kind in Settings.__annotations__.items()] + [*_LENGTHS])
+
+
 class Buffers(NamedTuple):
     """Working memory for T steps, reused from rollout to rollout; float32 unless said otherwise."""
 
@@ -62,19 +67,71 @@ class Buffers(NamedTuple):
 
 def new_buffers(steps: int) -> Buffers:
     """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
+    return buffers_in(new_memory(steps), steps)
+
+
+def new_memory(steps: int) -> NDArray[np.float32]:
+    """Return where `buffers_in` finds working memory for rollouts of up to `steps` steps."""
+    by_step = UNITS + INPUTS + 2 + 1 + _HEADS + 1  # as they follow each other there; the last has the actions' bytes
+    return np.zeros((steps + 1) * by_step + (BLOCK + 2 * _HEADS) * UNITS + _HEADS, np.float32)
+
+
+@compilable
+def buffers_in(memory, steps):
+    """Return the working memory that lies in one array: to hand over each of its parts takes Python far longer."""
+    rows = steps + 1
+    hidden_errors_at = rows * UNITS
+    heads_at = hidden_errors_at + BLOCK * UNITS
+    gradient_at = heads_at + _HEADS * UNITS
+    observations_at = gradient_at + _HEADS * UNITS
+    preferences_at = observations_at + rows * INPUTS
+    values_at = preferences_at + rows
+    rewards_at = values_at + rows
+    errors_at = rewards_at + steps
+    biases_at = errors_at + steps * _HEADS
+    actions_at = biases_at + _HEADS
     return Buffers(
-        observations=np.zeros((steps + 1, INPUTS), np.float32),
-        hidden=np.zeros((steps + 1, UNITS), np.float32),
-        preferences=np.zeros(steps + 1, np.float32),
-        values=np.zeros(steps + 1, np.float32),
-        actions=np.zeros(steps, np.uint8),
-        rewards=np.zeros(steps, np.float32),
-        errors=np.zeros((steps, _HEADS), np.float32),
-        hidden_errors=np.zeros((BLOCK, UNITS), np.float32),
-        heads=np.zeros((_HEADS, UNITS), np.float32),
-        biases=np.zeros(_HEADS, np.float32),
-        heads_gradient=np.zeros((_HEADS, UNITS), np.float32),
+        memory[observations_at:preferences_at].reshape((rows, INPUTS)),
+        memory[:hidden_errors_at].reshape((rows, UNITS)),
+        memory[preferences_at:values_at],
+        memory[values_at:rewards_at],
+        memory[actions_at : actions_at + rows].view(np.uint8)[:steps],
+        memory[rewards_at:errors_at],
+        memory[errors_at:biases_at].reshape((steps, _HEADS)),
+        memory[hidden_errors_at:heads_at].reshape((BLOCK, UNITS)),
+        memory[heads_at:gradient_at].reshape((_HEADS, UNITS)),
+        memory[biases_at:actions_at],
+        memory[gradient_at:observations_at].reshape((_HEADS, UNITS)),
     )
+
+
+@fast
+def rollout_on(parameters, games, stream, episode_steps, handed, memory, gradient):
+    """Do what `rollout` does, and go on with the count of the episode's steps [1], for Python, which hands over less.
+
+    `handed`: HANDED [1], the settings and lengths; `memory`: see `buffers_in`. Return (steps, died, whether the time
+    limit ended the episode, its score so far, summed reward, summed loss, mean entropy).
+    """
+    given, begun = handed[0], episode_steps[0]
+    settings = Settings(
+        given.gamma,
+        given.t_max,
+        given.standardise,
+        given.stretched,
+        given.pixels,
+        given.huber,
+        given.value_coefficient,
+        given.entropy_coefficient,
+        given.reward_pipe,
+        given.reward_death,
+        given.reward_alive,
+        given.reward_limit,
+    )
+    buffers, steps_left = buffers_in(memory, given.at_once), min(given.at_once, given.longest - begun)
+    steps, died, reward, loss, entropy = rollout(parameters, games, stream, steps_left, settings, buffers, gradient)
+    episode_steps[0] = begun + steps
+    truncated = not died and begun + steps >= given.longest
+    return steps, died, truncated, float(games[0].score), reward, loss, entropy
 
 
 @fast
