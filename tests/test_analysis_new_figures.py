@@ -17,6 +17,7 @@ from analysis.figures import algorithms, cliff, dose, drawing, hours, overlay, s
 from analysis.figures import factors as factors_figure
 from analysis.figures.catalogue import catalogue
 from analysis.figures.main import main_figure
+from analysis.pages.answer import answer
 from analysis.pages.page import facts
 from tests.analysis_studies import joined, made_up, make
 from tests.readable import flaws
@@ -74,6 +75,10 @@ def test_hours_are_split_by_what_workers_do():
     assert "0.11 hours with processes and 1.11 with threads; of the former, 50 % of the" in says
     assert says.endswith("goes to the game.")
     assert [flaw for panel in drawn(hours.FIGURE, study).panels for flaw in flaws(panel)] == []
+    assert main_figure(study).panels != hours.FIGURE.panels  # a long study asks what was learned
+    brief = replace(study, runs=study.runs.assign(planned=500))
+    assert main_figure(brief).panels == hours.FIGURE.panels
+    assert answer(brief) == says
     unknown = replace(study, runs=study.runs.assign(engine="compiled"))
     assert not hours.FIGURE.of(unknown)
 

@@ -20,6 +20,7 @@ from a3c_core.learners.gradients import new_optimizer
 from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import (
     ACCEPTED,
+    ANSWERED,
     AT_ONCE,
     GRANTED,
     MAILED,
@@ -170,7 +171,8 @@ class SharedChannel:
             if self._poll.poll(_WAKE_LIMIT_S * 1000):
                 os.read(self._wake, 4096)
         slot["waiting"] = 0
-        slot["wait_s"] += time.monotonic() - began
+        if occasion != ANSWERED:  # to ask a predictor is a part of playing
+            slot["wait_s"] += time.monotonic() - began
         if self._is_unwanted():
             raise Stopped
 

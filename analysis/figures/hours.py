@@ -18,6 +18,7 @@ PARTS = {
 }
 _EXCHANGE = ("worker_pull_s", "worker_apply_s")
 _ROW_INCHES = 0.22
+_TOO_FEW = 1_000  # episodes to learn anything from
 
 
 def hours(study: Study) -> pd.DataFrame:
@@ -75,6 +76,11 @@ def applies(study: Study) -> bool:
     return study.compares_settings and bool(known.any()) and bool(known.all())
 
 
+def is_the_answer(study: Study) -> bool:
+    """Return whether the study asks for nothing else: so few episodes teach nothing, whatever their scores are."""
+    return applies(study) and study.planned_episodes <= _TOO_FEW
+
+
 FIGURE = StudyFigure(
     name="hours",
     title="Hours per million steps, and where they go",
@@ -84,3 +90,4 @@ FIGURE = StudyFigure(
     applies=applies,
     whole=True,
 )
+ANSWER = FIGURE._replace(section="settings", applies=is_the_answer)

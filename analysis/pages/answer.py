@@ -7,7 +7,7 @@ from analysis.data.capacity import limit_of
 from analysis.data.inference import alike, chance, holm
 from analysis.data.outcomes import control_of, split_by_learning
 from analysis.data.study import Schedule, Study
-from analysis.figures import saturation, score_axes
+from analysis.figures import hours, saturation, score_axes
 from analysis.figures.main import main_figure, of_all
 from analysis.figures.sentences import how_many_learned, sentence
 from analysis.words import listed, number, with_interval
@@ -20,6 +20,8 @@ def answer(study: Study) -> str:
     """Return two sentences: what one learner can bear, and why; a third says what other settings did, if there are."""
     if not len(study.done):
         return "There is no answer yet: no run of this study is finished. What is missing stands below."
+    if hours.is_the_answer(study):
+        return main_figure(study).says(study)
     if main_figure(study).whole:
         return f"{_of_settings(study)} {_separation(study) or main_figure(study).says(study)}"
     part = study.shown
