@@ -42,6 +42,7 @@ STUDIES: dict[str, set[str]] = {  # and the figures of each that are harder to r
     "table2": {"main"},
     "frontier": {"main", "stations"},
     "topologies": {"main"},
+    "hours": {"main"},
 }
 
 

@@ -47,7 +47,7 @@ def test_predictors_look_at_frames_too(tmp_path):
     assert summary.episodes == 8
     assert summary.gradients_sent == summary.gradients_applied
     assert 0 < summary.worker_act_s < summary.worker_play_s
-    assert summary.worker_play_s + summary.worker_wait_s < 2 * summary.wall_s  # no second of the two agents counts twice
+    assert summary.worker_play_s + summary.worker_wait_s < 2 * summary.wall_s  # none counts twice
     batches = pq.read_table(tmp_path / "updates.parquet").to_pandas().groupby("version")["batch_steps"].first()
     assert (batches[:-1] >= 15).all()
     begun = parts_of(config_of(**settings)).model.initial_parameters(0)

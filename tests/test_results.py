@@ -30,6 +30,7 @@ STUDIES = (
     "frontier",
     "topologies",
     "batching",
+    "hours",
 )
 
 
