@@ -7,7 +7,7 @@ import pytest
 
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.config import RunConfig
-from a3c_core.engines import kernels
+from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games.flappy import FlappyBird
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.ple import as_pixels
@@ -185,7 +185,7 @@ def test_memory_for_long_episodes_is_not_touched_before_they_come():
             return int(file.read().split()[1])
 
     before = resident_pages()
-    buffers = kernels.new_buffers(1_000_000)
+    buffers = new_buffers(1_000_000)
     assert (resident_pages() - before) * 4096 < 0.1 * sum(buffer.nbytes for buffer in buffers)
 
 

@@ -17,10 +17,11 @@ from a3c_core.benchmark import env
 from a3c_core.benchmark.courses import SEED, Course, long_course, short_course
 from a3c_core.benchmark.measure import Fact, Results, Row, per_second
 from a3c_core.engines import kernels
+from a3c_core.engines.working_memory import INPUTS, UNITS
 from a3c_core.learners.optimizers import Optimizer
 
-FORWARD_FLOP = 2 * kernels.UNITS * (kernels.INPUTS + 3)  # a step: hidden layer with its bias, and three heads
-BACKWARD_FLOP = 2 * kernels.UNITS * (kernels.INPUTS + 3 + 3)  # the weights of both, and the hidden units' errors
+FORWARD_FLOP = 2 * UNITS * (INPUTS + 3)  # a step: hidden layer with its bias, and three heads
+BACKWARD_FLOP = 2 * UNITS * (INPUTS + 3 + 3)  # the weights of both, and the hidden units' errors
 _STEP_FLOP = FORWARD_FLOP + BACKWARD_FLOP
 _REFERENCE = "arithmetic at the core's peak"
 _MATRIX = 512

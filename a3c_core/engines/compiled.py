@@ -14,6 +14,7 @@ from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.engines import kernels
 from a3c_core.engines.arithmetic import ARITHMETIC
 from a3c_core.engines.base import NOT_CHOSEN, OneAfterAnother, Rollout
+from a3c_core.engines.working_memory import buffers_in, new_memory
 from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import FLAPPY_BIRD, Game
@@ -88,10 +89,10 @@ class CompiledEngine(OneAfterAnother):
         self.settings = arithmetic.settings(environment, algorithm)
         self._handed: tuple[NDArray[np.void], Vector] | None = None  # settings and working memory in two arrays
         if self._kernels is kernels:
-            memory = kernels.new_memory(self.steps_at_once)
+            memory = new_memory(self.steps_at_once)
             lengths = self.steps_at_once, environment.max_episode_steps
             self._handed = np.array([(*self.settings, *lengths)], kernels.HANDED), memory
-            self.buffers: Any = kernels.buffers_in(memory, self.steps_at_once)
+            self.buffers: Any = buffers_in(memory, self.steps_at_once)
         else:
             self.buffers = self._kernels.new_buffers(self.steps_at_once)
         self._epsilon = getattr(algorithm, "epsilon", None)  # of those that explore at random

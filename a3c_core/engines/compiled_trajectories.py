@@ -12,9 +12,10 @@ from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.algorithms.ppo import PPO
 from a3c_core.algorithms.trajectories import Batch, Column, TrajectoryAlgorithm
 from a3c_core.algorithms.vtrace import VTrace
-from a3c_core.engines import kernels, learning_kernels
+from a3c_core.engines import learning_kernels
 from a3c_core.engines.base import Play, Rollout, packed_rollouts
 from a3c_core.engines.compiled import CompiledEngine, CompiledFlappy
+from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games.base import Game
 from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
@@ -30,7 +31,7 @@ class CompiledTrajectories(CompiledEngine):
         self.play_share = 1.0
         self._packing = Packing(game.spaces)
         self._learning_settings = _learning_settings(algorithm)
-        self._learning_buffers = kernels.new_buffers(1)
+        self._learning_buffers = new_buffers(1)
 
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
@@ -66,7 +67,7 @@ class CompiledTrajectories(CompiledEngine):
         self, parameters: Vector, batch: Batch, targets: NDArray[np.float32], rows: NDArray[Any]
     ) -> tuple[Vector, Column]:
         if len(rows) > len(self._learning_buffers.actions):
-            self._learning_buffers = kernels.new_buffers(len(rows))
+            self._learning_buffers = new_buffers(len(rows))
         gradient, log_probabilities = np.empty_like(parameters), np.empty(len(rows), np.float32)
         learning_kernels.batch_gradient(
             parameters,

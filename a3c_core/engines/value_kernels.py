@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import discounted_returns
-from a3c_core.engines.kernels import BLOCK, HIDDEN_END, INPUTS, POLICY_BIAS, UNITS, add_product, observe
+from a3c_core.engines.kernels import HIDDEN_END, POLICY_BIAS, add_product, observe
+from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS
 from a3c_core.games.flappy import STATE_SIZE, step
 from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.engines import kernels
+from a3c_core.engines.working_memory import Buffers
 from a3c_core.games import flappy
 from a3c_core.machine.jit import copy, exact, inner
 from a3c_core.machine.system_calls import Desk, now_s, ordered, ring, seen, written
@@ -51,7 +52,7 @@ class Player(NamedTuple):
     parameters: Vector  # [P]
     gradient: Vector  # [P]
     settings: kernels.Settings
-    buffers: kernels.Buffers
+    buffers: Buffers
     desk: Desk
 
 

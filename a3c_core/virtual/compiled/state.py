@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.engines import kernels, value_kernels
+from a3c_core.engines.working_memory import Buffers
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
 from a3c_core.results.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records
@@ -107,7 +108,7 @@ class Player(NamedTuple):
     """What the engine needs for a rollout; see `player` for what is done with it."""
 
     settings: kernels.Settings | value_kernels.Settings
-    buffers: kernels.Buffers | value_kernels.Buffers
+    buffers: Buffers | value_kernels.Buffers
 
 
 class State(NamedTuple):
