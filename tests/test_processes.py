@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.real.channels import SharedChannel
+from a3c_core.real.channels import SharedChannel, Stopped
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SIZE, Layout, SharedBlock
 from a3c_core.results.records import EpisodeRecord, read_records
@@ -168,6 +168,33 @@ def test_a_worker_on_its_way_out_overwrites_nothing_that_the_master_has_not_take
     os.write(button, b"!")
     last.join()
     assert arrays.messages["version_pulled"][0].tolist() == [99, *range(1, RING_SIZE)]
+
+
+class ToldMeanwhile(dict):
+    """A slot whose worker is told to stop after so many looks at whether it is."""
+
+    def __init__(self, looks):
+        super().__init__(granted=5, waiting=0, wait_s=0.0, generation=0)
+        self._looks = looks
+
+    def __missing__(self, name):
+        assert name == "stop"
+        self._looks -= 1
+        return 0 if self._looks >= 0 else AFTER_THIS_EPISODE
+
+
+@pytest.mark.parametrize("looks", range(6))
+def test_a_worker_that_is_told_to_stop_at_any_moment_begins_something_or_leaves(looks):
+    block = SharedBlock(Layout(slots=1, parameters=3, agents=1, averages=0, mail_bytes=0))
+    line = SharedChannel(RunConfig(), 0, block.arrays, *os.pipe())
+    line._slot = ToldMeanwhile(looks)
+    try:
+        begun = line.may_begin(next_episode=3, has_work=False)
+    except Stopped:
+        begun = None
+    assert begun in (2, None)
+    line._slot = ToldMeanwhile(looks)
+    assert line.may_begin(next_episode=3, has_work=True) in (2, 0)
 
 
 def test_an_unbounded_queue_ends_as_overloaded():

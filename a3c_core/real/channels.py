@@ -95,9 +95,10 @@ class SharedChannel:
         slot = self._slot
         if not has_work:
             self._wait(GRANTED, lambda: slot["granted"] > next_episode or slot["stop"])
-            if slot["stop"]:
-                raise Stopped
-        return 0 if slot["stop"] else int(slot["granted"]) - next_episode
+        may_begin = 0 if slot["stop"] else max(0, int(slot["granted"]) - next_episode)
+        if not may_begin and not has_work:  # looked at once: it may have been told to stop this very moment
+            raise Stopped
+        return may_begin
 
     def pull(self) -> tuple[int, Vector]:
         """Return (version, what was published with it) to play with; it stays valid until the next pull."""
