@@ -31,6 +31,7 @@ STUDIES = (
     "topologies",
     "batching",
     "hours",
+    "ablation",
 )
 
 
