@@ -124,7 +124,8 @@ class TensorFlowEngine:
         return gradient.numpy(), float(losses.numpy().sum(dtype=np.float64))
 
     def play(self, published: Vector, environment: Environment, progress: Progress = START) -> Trajectory:
-        forward = self._timed(self.forward(published[: self._size]))
+        parameters = published[: self._size]  # NumPy's way takes hardly longer than looking at the clock
+        forward = self.model.numpy_forward(parameters) or self._timed(self._keras_forward(parameters))
         played = play_steps(lambda shown: forward(shown.observation), self._algorithm, environment, progress)
         return self._judged([played], published)[0]
 
