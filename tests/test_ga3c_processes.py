@@ -54,6 +54,12 @@ def test_predictors_look_at_frames_too(tmp_path):
     assert not np.array_equal(checkpoints.load(tmp_path).parameters, begun)
 
 
+def test_any_game_is_predicted_for():
+    settings = {"engine": "tensorflow", "environment": {"id": "CartPole-v1", "max_episode_steps": 50}}
+    summary, records = collect(config_of("2", 6, runtime="threads", **settings))
+    assert_each_once(summary, records, 6)
+
+
 @pytest.mark.parametrize("engine", ["compiled", "tensorflow"])
 def test_what_predictors_answer_is_what_the_network_says(engine):
     config = config_of(engine=engine)

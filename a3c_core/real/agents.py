@@ -87,7 +87,8 @@ class AskingEngine(OneAfterAnother):
 
     def _predicted(self, environment: Environment) -> Outputs:
         began = time.perf_counter()
-        outputs: Sequence[Vector] = np.split(self._channel.ask(environment.observation), self._ends)
+        observation = np.asarray(environment.observation, self._game.spaces.observation_dtype)
+        outputs: Sequence[Vector] = np.split(self._channel.ask(observation), self._ends)
         self._asked_s += time.perf_counter() - began
         self._entropies.append(_entropy(outputs[0]))
         return tuple(outputs)
