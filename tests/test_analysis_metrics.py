@@ -78,9 +78,10 @@ def test_scores_of_a_run():
 
 def test_time_to_a_score_is_censored():
     rising = curve([0.0, 1.0, 2.0, 30.0])
-    assert metrics.time_to(rising, 2.0) == 3.0
-    assert metrics.time_to(rising, 2.0, "episodes") == 30.0
-    assert metrics.time_to(rising, 31.0) == math.inf
+    found = metrics.times_to(rising, [2.0, 31.0])
+    assert found["time_to_2_s"] == 3.0
+    assert found["episodes_to_2"] == 30.0
+    assert found["time_to_31_s"] == found["env_steps_to_31"] == math.inf
 
 
 def test_load_and_utilisation():
@@ -90,7 +91,7 @@ def test_load_and_utilisation():
     late = np.arange(1.0, 5.0) * 2.0  # the master needs twice the time in which they arrive
     overloaded = curve([0.0] * 4, clock_s=list(late), busy_s=list(late))
     assert metrics.offered_load(overloaded) == pytest.approx([2.0] * 4)
-    assert metrics.load_between(overloaded, 0.0, 0.5) == pytest.approx(2.0)
+    assert metrics.load_between(metrics.arriving(overloaded), 0.0, 0.5) == pytest.approx(2.0)
     assert metrics.utilisation(overloaded) == pytest.approx([1.0] * 4)
 
 

@@ -55,7 +55,8 @@ def write_mp4(path: Path, pictures: list[Image.Image]) -> None:
 
 def write_gif(path: Path, pictures: list[Image.Image]) -> None:
     """Write the animation, at the game's own speed; the last picture stays for a while."""
-    first, *others = [picture.quantize(palette=_palette(pictures), dither=Image.Dither.NONE) for picture in pictures]
+    palette = _palette(pictures)
+    first, *others = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     durations = [PICTURE_MS] * len(others) + [LAST_PICTURE_MS]
     path.parent.mkdir(parents=True, exist_ok=True)
     first.save(path, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=False)

@@ -5,7 +5,8 @@
 A cell that is missing, unfinished, failed or unreadable has a row that says so.
 """
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,9 +73,13 @@ def collect(folder: Path, plan: Plan, on_cell: OnCell | None = None) -> compact.
 def gather(folder: Path, plan: Plan, on_cell: OnCell | None = None) -> Gathered:
     """Bring the compact tables up to date: a run is replaced by a newer one of its cell, and never dropped."""
     kept = compact.read(folder) or compact.empty()
+    kept_curves, kept_rows = _by_cell(kept.curves), defaultdict(list)
+    for row in kept.runs.to_dict("records"):
+        kept_rows[row["cell"]].append(row)
     found = []
     for number, cell in enumerate(plan.cells):
-        found.append(_collect_cell(folder, cell, kept))
+        old = _kept_of(cell, kept_rows[cell["id"]], kept_curves.get(cell["id"]))
+        found.append(_collect_cell(folder / CELLS / cell["id"], cell, old))
         if on_cell is not None:
             on_cell(number + 1, len(plan.cells))
     rows = [row for row, _, _ in found if row is not None]
@@ -93,30 +98,31 @@ def _tables(rows: list[dict[Any, Any]], curves: list[pd.DataFrame]) -> compact.C
     return compact.rounded(compact.Compact(runs, together[list(blank.curves.columns)].reset_index(drop=True)))
 
 
-Found = tuple[dict[str, Any] | None, pd.DataFrame | None, bool]  # a cell's row and curve, and whether both were kept
+Kept = tuple[dict[str, Any] | None, pd.DataFrame | None]  # a cell's row and curve
+Found = tuple[dict[str, Any] | None, pd.DataFrame | None, bool]  # both, and whether they were kept
 
 
-def _collect_cell(folder: Path, cell: dict[str, Any], kept: compact.Compact) -> Found:
+def _by_cell(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {str(cell): rows for cell, rows in table.groupby("cell", observed=True)}
+
+
+def _collect_cell(directory: Path, cell: dict[str, Any], old: Kept) -> Found:
     """Return what is there of a cell: what its directory holds, or what was kept if that is all, or better."""
-    old = _kept_of(cell, kept)
-    new = _read_cell(folder / CELLS / cell["id"], cell, old)
+    new = _read_cell(directory, cell, old)
     if new[0] is None or (new[0]["status"] not in DONE and old[1] is not None):
         return (*old, old[1] is not None)
     return (*new, False)
 
 
-def _kept_of(cell: dict[str, Any], kept: compact.Compact) -> tuple[dict[str, Any] | None, pd.DataFrame | None]:
-    """Return the row and the curve that were kept of a cell with these settings."""
-    for row in kept.runs[kept.runs["cell"] == cell["id"]].to_dict("records"):
+def _kept_of(cell: dict[str, Any], rows: Sequence[dict[Any, Any]], curve: pd.DataFrame | None) -> Kept:
+    """Return the row and the curve of a cell with these settings, of those that were kept under its name."""
+    for row in rows:
         if compact.is_of(row, cell):
-            curve = kept.curves[kept.curves["cell"] == cell["id"]] if row["status"] in DONE else None
-            return {str(name): value for name, value in row.items()}, curve
+            return {str(name): value for name, value in row.items()}, curve if row["status"] in DONE else None
     return None, None
 
 
-def _read_cell(
-    directory: Path, cell: dict[str, Any], old: tuple[dict[str, Any] | None, pd.DataFrame | None]
-) -> tuple[dict[str, Any] | None, pd.DataFrame | None]:
+def _read_cell(directory: Path, cell: dict[str, Any], old: Kept) -> Kept:
     """Return the row and the curve of a cell's directory; the curve is the old one if the records are the same."""
     if not (directory / CONFIG).exists() and not (directory / METADATA).exists():
         return None, None
@@ -145,7 +151,7 @@ def assemble(plan: Plan, tables: compact.Compact) -> Study:
     every = [row for row in tables.runs.to_dict("records") if row["cell"] in planned]
     rows = {row["cell"]: row for row in every if compact.is_of(row, planned[row["cell"]])}
     ours = tables.curves[tables.curves["cell"].isin(rows)].reset_index(drop=True)
-    curves = dict(iter(ours.groupby("cell", observed=True)))
+    curves = _by_cell(ours)
     runs = pd.DataFrame([_run_row(cell, rows.get(cell["id"]), curves.get(cell["id"])) for cell in plan.cells])
     repeated = runs.duplicated(["schedule", "variant", "seed"])
     runs = runs[~repeated].reset_index(drop=True)

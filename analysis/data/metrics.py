@@ -4,9 +4,12 @@ Curves are cut into equal parts of the *planned* episodes, so that bin 37 means 
 in one that ended early; or of the planned env steps, where these end a run. All else is computed from the curves.
 """
 
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
-from scipy.signal import lfilter
 
 from analysis.data.score import StudyScore
 
@@ -103,8 +106,11 @@ def moving_averages(records: pd.DataFrame) -> dict[str, np.ndarray]:
     """
     found = {}
     for name, column in (("reward_average", "return"), ("loss_average", "loss")):
-        values = np.nan_to_num(records[column].to_numpy(float))
-        found[name] = lfilter([COEFFICIENT], [1.0, COEFFICIENT - 1.0], values)[::AVERAGED_EVERY].astype(np.float32)
+        values = np.nan_to_num(records[column].to_numpy(float)).tolist()
+        averages = accumulate(
+            values, lambda average, value: COEFFICIENT * value + (1.0 - COEFFICIENT) * average, initial=0.0
+        )
+        found[name] = np.fromiter(averages, float)[1::AVERAGED_EVERY].astype(np.float32)
     return found
 
 
@@ -118,18 +124,43 @@ def utilisation(curve: pd.DataFrame) -> np.ndarray:
     return _ratio(per_bin(curve["busy_s"].to_numpy(float)), per_bin(curve["clock_s"].to_numpy(float))).clip(0.0, 1.0)
 
 
+class Arriving(NamedTuple):
+    """What came to the master in each bin [B]."""
+
+    gradients: np.ndarray
+    service_s: np.ndarray  # the master's time for one of them, then
+    span_s: np.ndarray
+
+
+def arriving(curve: pd.DataFrame) -> Arriving:
+    """Return what came to the master.
+
+    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of
+    the moment of arrival, not of the turn, which may come much later.
+    """
+    episodes, updates = (per_bin(curve[name].to_numpy(float)) for name in ("episodes", "updates"))
+    gradients = _ratio(updates, episodes * curve["applied"].to_numpy(float))  # per episode
+    arrivals = episodes * np.maximum(1.0, np.nan_to_num(gradients, nan=1.0))
+    names = ("clock_s", "arrived_s", "busy_s", "updates")
+    clock, arrived, busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in names)
+    service_s = _ratio(np.diff(np.interp(arrived, clock, busy)), np.diff(np.interp(arrived, clock, done)))
+    overall_s = float(_ratio(busy[-1], done[-1]))
+    return Arriving(arrivals, np.where(np.isfinite(service_s), service_s, overall_s), np.diff(arrived))
+
+
 def offered_load(curve: pd.DataFrame) -> np.ndarray:
     """Return [B] the work that arrives per second, in seconds of the master's time: above 1 it cannot keep up."""
-    arrivals, service_s, span_s = _arriving(curve)
-    return _ratio(arrivals * service_s, span_s)
+    gradients, service_s, span_s = arriving(curve)
+    return _ratio(gradients * service_s, span_s)
 
 
-def load_between(curve: pd.DataFrame, first: float, last: float) -> float:
-    """Return the offered load over the part of the curve from `first` to `last` (shares of the bins played)."""
-    begin = int(first * len(curve))
-    part = slice(begin, max(begin + 1, round(last * len(curve))))
-    arrivals, service_s, span_s = (values[part] for values in _arriving(curve))
-    return float(_ratio((arrivals * service_s).sum(), span_s.sum()))
+def load_between(arriving: Arriving, first: float, last: float) -> float:
+    """Return the offered load over the part of a run from `first` to `last` (shares of the bins played)."""
+    bins = len(arriving.gradients)
+    begin = int(first * bins)
+    part = slice(begin, max(begin + 1, round(last * bins)))
+    gradients, service_s, span_s = (values[part] for values in arriving)
+    return float(_ratio((gradients * service_s).sum(), span_s.sum()))
 
 
 def first_tenth(curve: pd.DataFrame) -> pd.DataFrame:
@@ -168,10 +199,19 @@ def held_share(curve: pd.DataFrame, learned_above: float) -> float:
     return final_score(curve) / peak if peak > 0 and peak >= learned_above else float("nan")
 
 
-def time_to(curve: pd.DataFrame, score: float, axis: str = "clock_s") -> float:
-    """Return the value of `axis` at the end of the first bin whose mean score reaches `score`; inf if none does."""
-    reached = np.flatnonzero(curve["score"].to_numpy() >= score)
-    return float(curve[axis].iloc[reached[0]]) if reached.size else float("inf")
+def times_to(curve: pd.DataFrame, marks: Sequence[float]) -> dict[str, float]:
+    """Return seconds, episodes and env steps at the end of the first bin whose mean score reaches each mark, or inf."""
+    scores = curve["score"].to_numpy()
+    firsts = {mark: reached[0] if (reached := np.flatnonzero(scores >= mark)).size else None for mark in marks}
+    found: dict[str, float] = {}
+    for name, axis in (
+        ("time_to_{:g}_s", "clock_s"),
+        ("episodes_to_{:g}", "episodes"),
+        ("env_steps_to_{:g}", "env_steps"),
+    ):
+        values = curve[axis].to_numpy()
+        found |= {name.format(mark): np.inf if at is None else float(values[at]) for mark, at in firsts.items()}
+    return found
 
 
 def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: bool, learned_above: float) -> bool:
@@ -181,7 +221,7 @@ def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: b
 
 def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
     """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
-    start, end = first_tenth(curve), last_tenth(curve)
+    start, end, arrived = first_tenth(curve), last_tenth(curve), arriving(curve)
     service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))
     return {
         "final_score": final_score(curve),
@@ -194,30 +234,12 @@ def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
         "episodes_per_s": float(_ratio(curve["episodes"].iloc[-1], curve["clock_s"].iloc[-1])),
         "updates_per_s_start": float(_ratio(start["updates"].iloc[-1], start["clock_s"].iloc[-1])),
         "utilisation_start": float(np.minimum(1.0, _ratio(start["busy_s"].iloc[-1], start["clock_s"].iloc[-1]))),
-        "load_start": load_between(curve, 0.0, 0.1),
-        "load_end": load_between(curve, 0.9, 1.0),
+        "load_start": load_between(arrived, 0.0, 0.1),
+        "load_end": load_between(arrived, 0.9, 1.0),
         "cycle_s_start": float(start["episode_s"].mean()),
         "service_s_start": service_s,
-        **{f"time_to_{mark:g}_s": time_to(curve, mark) for mark in score.marks},
-        **{f"episodes_to_{mark:g}": time_to(curve, mark, "episodes") for mark in score.marks},
-        **{f"env_steps_to_{mark:g}": time_to(curve, mark, "env_steps") for mark in score.marks},
+        **times_to(curve, score.marks),
     }
-
-
-def _arriving(curve: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, per bin [B]: gradients that arrived, the master's seconds for one at that time, and seconds passed.
-
-    There is more than one gradient per episode where workers send one every few steps. The master's speed is that of
-    the moment of arrival, not of the turn, which may come much later.
-    """
-    episodes, updates = (per_bin(curve[name].to_numpy(float)) for name in ("episodes", "updates"))
-    gradients = _ratio(updates, episodes * curve["applied"].to_numpy(float))  # per episode
-    arrivals = episodes * np.maximum(1.0, np.nan_to_num(gradients, nan=1.0))
-    names = ("clock_s", "arrived_s", "busy_s", "updates")
-    clock, arrived, busy, done = (np.concatenate([[0.0], curve[name].to_numpy(float)]) for name in names)
-    service_s = _ratio(np.diff(np.interp(arrived, clock, busy)), np.diff(np.interp(arrived, clock, done)))
-    overall_s = float(_ratio(busy[-1], done[-1]))
-    return arrivals, np.where(np.isfinite(service_s), service_s, overall_s), np.diff(arrived)
 
 
 def _ratio(numerator, denominator):
