@@ -45,6 +45,17 @@ def same(frames, stack):
 
 
 @pytest.mark.parametrize("name", GAMES)
+def test_a_network_sees_the_field_as_nothing(name):
+    game = game_of(name)
+    env = game.make(None)
+    frames = [env.begin(3), *(env.step(action)[0] for action in random_actions(game, 100))]
+    zero, unit = game.spaces.scaling
+    seen = (np.array(frames) - zero) / unit
+    assert np.median(seen) == 0.0
+    assert np.abs(seen).max() <= 2.0
+
+
+@pytest.mark.parametrize("name", GAMES)
 def test_frames_rewards_and_ends_are_gymnasiums(name):
     game, theirs = game_of(name), gymnasiums(name)
     ours, seed = game.make(None), 3

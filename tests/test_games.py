@@ -159,7 +159,7 @@ def test_atari_without_its_extra_is_one_clear_answer(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ale_py", None)  # as if it were not installed
     atari.import_ale.cache_clear()
-    atari._count_actions.cache_clear()
+    atari._actions_and_background.cache_clear()
     text = "name: g\nquestion: Why?\nbase: {engine: tensorflow, environment: {id: ALE/Pong-v5}}\n"
     (tmp_path / "g.yaml").write_text(text)
     assert run_sweep(["--grid", "g.yaml", "--dry-run"]) == 2

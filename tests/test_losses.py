@@ -135,8 +135,8 @@ def test_nothing_is_taken_from_a_worker_that_was_given_up_but_lives(transport, r
             pool.lost = lambda: [Loss(slots.pop(), "said to be lost")] if slots else lost()
             pool.remove = lambda slot: strangers.append(pool.members.pop(slot)) if len(strangers) < 2 else remove(slot)
 
-    summary, records = collect(config_of(transport, runtime=runtime, episodes=20_000), on_episode=give_up)
-    assert_each_once(summary, records, 20_000)
+    summary, records = collect(config_of(transport, runtime=runtime, episodes=6_000), on_episode=give_up)
+    assert_each_once(summary, records, 6_000)
     assert summary.crashes == 2
     for member in strangers:
         member.body.join(60)

@@ -152,7 +152,7 @@ def test_list_shows_the_shipped_grids(capsys):
 def test_list_says_which_grids_need_an_extra(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)  # as if it were not installed
     atari.import_ale.cache_clear()
-    atari._count_actions.cache_clear()
+    atari._actions_and_background.cache_clear()
     assert run_sweep.main(["--list"]) == 0
     (pong,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ pong ")]
     assert "needs make setup-atari" in pong

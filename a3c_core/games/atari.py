@@ -22,7 +22,8 @@ from a3c_core.tools.errors import near_miss, shown
 PREFIX, VERSION = "ALE/", "-v5"
 REPEAT = 4  # frames that an action is held for
 CHANNELS = {"report": STACK, "frames": STACK, "frame": 1}  # by environment.observation; "report" is its default
-FULL_RANGE = (0.0, 255.0)  # every game has colours of its own: grey levels become 0 to 1
+GREY_UNIT = 128.0  # grey levels that a network sees as 1
+UNDER_WAY = 60  # frames: a second, after which a game shows its field
 _NOT_INSTALLED = f"it needs ale-py and OpenCV, which are not installed: `{SETUP_ATARI}` adds them"
 
 # A random policy scores -20.7, 1.7 and 148 (Mnih et al. 2015, extended data table 2).
@@ -157,8 +158,8 @@ class AtariGame:
 
     @property
     def spaces(self) -> Spaces:
-        channels = CHANNELS[self.config.observation]
-        return Spaces((SIDE, SIDE, channels), "uint8", _count_actions(self.config.id), FULL_RANGE)
+        channels, (actions, background) = CHANNELS[self.config.observation], _actions_and_background(self.config.id)
+        return Spaces((SIDE, SIDE, channels), "uint8", actions, (background, GREY_UNIT))
 
     @property
     def score(self) -> Score:
@@ -199,7 +200,16 @@ def rom_of(environment_id: str) -> Any:
 
 
 @functools.cache
-def _count_actions(environment_id: str) -> int:
+def _actions_and_background(environment_id: str) -> tuple[int, float]:
+    """Return how many actions a game has, and the grey level that most of its screen shows.
+
+    A network sees that level as 0. Pong's is 87: seen as a third of white, it is nearly all that reaches a ReLU unit,
+    and most of them die of it before they have noticed the ball.
+    """
     ale: Any = import_ale()[0].ALEInterface()
     ale.loadROM(rom_of(environment_id))
-    return len(ale.getMinimalActionSet())
+    ale.reset_game()
+    actions = ale.getMinimalActionSet()
+    for _ in range(UNDER_WAY):
+        ale.act(actions[0])
+    return len(actions), float(np.bincount(ale.getScreenGrayscale().ravel()).argmax())
