@@ -21,11 +21,13 @@ class Arrival(NamedTuple):
     queue_length: int
     taken_s: float = math.nan  # when the master took it up
 
-    def on_clock(self, clock_at: Callable[[float], float]) -> "Arrival":
-        """Return it with times that were of the monotonic clock, which ends with the machine's session."""
-        episodes = tuple(episode._replace(started_s=clock_at(episode.started_s)) for episode in self.episodes)
-        message = self.message._replace(finished_s=clock_at(self.message.finished_s))
-        return self._replace(message=message, episodes=episodes)
+
+def arrival_at(
+    clock_at: Callable[[float], float], slot: int, message: Message, episodes: tuple[Episode, ...], queue_length: int
+) -> Arrival:
+    """Return what has arrived, its times on the run's clock: the monotonic one ends with the machine's session."""
+    placed = tuple([episode._replace(started_s=clock_at(episode.started_s)) for episode in episodes])
+    return Arrival(slot, message._replace(finished_s=clock_at(message.finished_s)), placed, queue_length)
 
 
 def arrival_from(saved: list[Any]) -> Arrival:

@@ -23,7 +23,7 @@ from a3c_core.learners.base import Learner, settled_by
 from a3c_core.learners.gradients import warm_up
 from a3c_core.models.parameters import Vector
 from a3c_core.real import memory
-from a3c_core.real.arrivals import Arrival, takeable, waiting_slots
+from a3c_core.real.arrivals import Arrival, arrival_at, takeable, waiting_slots
 from a3c_core.real.backlog import Backlog, say_that_nothing_waits
 from a3c_core.real.inbox import Inbox
 from a3c_core.real.outcomes import Dealt, Outcomes
@@ -64,8 +64,8 @@ class RealRuntime:
         self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
         self._topology = topologies.TOPOLOGIES.get(config.topology)
         self._remedies = Remedies(config.gradients, master)
-        self._hogwild = not self._topology.has_master
-        self._waits_for_apply = config.gradients.pull == "after_apply"
+        self._hogwild, self._gradients = not self._topology.has_master, config.gradients
+        self._waits_for_apply = self._gradients.pull == "after_apply"
         self.block = memory.new_block(config, master)
         self._arrays, self._slots = self.block.arrays, self.block.arrays.slots
         self._queue = Backlog(self._remedies.parcel_size)
@@ -73,7 +73,7 @@ class RealRuntime:
         self._opened = False
         self._busy_s = 0.0  # that the master has worked
         self._speed = config.pace.speed
-        self._capacity = config.gradients.queue_size if config.gradients.queue == "bounded" else sys.maxsize
+        self._capacity = self._gradients.queue_size if self._gradients.queue == "bounded" else sys.maxsize
         self._started_s = self._looked_s = time.monotonic()
 
     @property
@@ -209,8 +209,8 @@ class RealRuntime:
         for _ in episodes:
             self.roster.grants.end(slot)
             self.roster.grant_next(slot)
-        queue, exchange = self._queue, self.config.gradients
-        arrival = Arrival(slot, message, episodes, len(queue)).on_clock(self._clock_at)
+        queue, exchange = self._queue, self._gradients
+        arrival = arrival_at(self._clock_at, slot, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
