@@ -9,7 +9,8 @@ import gymnasium
 import rich.console
 
 from a3c_core.games.base import EnvironmentConfig, Policy
-from a3c_core.results.checkpoints import Checkpoint, CheckpointError, load
+from a3c_core.learners.optimizers import Optimizer
+from a3c_core.results.checkpoints import Checkpoint, CheckpointError, load, save
 from a3c_core.section import MOST_EPISODES
 from a3c_core.tools.command_line import Parser, whole_number
 from a3c_core.tools.policies import environment_of, play_game, policy_of, random_policy, refuse_outsiders
@@ -25,6 +26,7 @@ examples:
   python -m a3c_core.play --learning results/run                        # its snapshots side by side: learning.gif
   python -m a3c_core.play --checkpoint results/run --greedy             # always the likeliest action, no dice
   python -m a3c_core.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
+  python -m a3c_core.play --checkpoint results/run --copy best          # a copy to share, without what training needs
   python -m a3c_core.play --checkpoint results/run --trust mine         # it names parts of your own module mine.py
 
 DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games. A checkpoint never
@@ -52,6 +54,8 @@ def main(arguments: list[str] | None = None) -> None:
         for path in (options.gif, options.mp4):
             if path is not None:
                 _save_film(path, options, policy, environment, games)
+        if options.copy is not None:
+            _save_copy(checkpoint, options.copy)
     except (CheckpointError, OSError, ValueError, gymnasium.error.Error) as error:
         parser.error(" ".join(str(error).split()))
 
@@ -97,6 +101,14 @@ def _save_film(
     print(f"{path}: episode {best.episode}, {len(pictures)} pictures, {path.stat().st_size / 1000:,.0f} kB")
 
 
+def _save_copy(checkpoint: Checkpoint, directory: Path) -> None:
+    """Write what plays, and what Keras opens: no moving averages, and nothing that waited."""
+    bare = Optimizer(checkpoint.parameters.size, "sgd")
+    bare.updates, settings = checkpoint.updates, {"config": checkpoint.info.get("config", {})}
+    path = save(directory, checkpoint.model_name, checkpoint.model, checkpoint.parameters, bare, settings)
+    print(f"{path}: {sum(file.stat().st_size for file in path.iterdir()) / 1000:,.0f} kB")
+
+
 def _show_learning(options: argparse.Namespace) -> None:
     from a3c_core.tools.animation import write_gif
     from a3c_core.tools.learning_film import film_learning
@@ -131,6 +143,7 @@ def _parser() -> Parser:
     parser.add_argument("--live", action="store_true", help="watch it instead: in a window, or here without a display")
     parser.add_argument("--gif", type=Path, metavar="FILE", help="write an animation of the best one's beginning")
     parser.add_argument("--mp4", type=Path, metavar="FILE", help="the same as a film, with the extra atari's OpenCV")
+    parser.add_argument("--copy", type=Path, metavar="DIR", help="write a copy of it, without what only training needs")
     parser.add_argument("--gif-steps", type=count, default=600, metavar="N", help="its length (default: 600)")
     return parser
 

@@ -100,6 +100,15 @@ def test_same_seed_same_games_and_greed_changes_them(run, capsys):
     assert played(capsys, *arguments, "--greedy") == greedy
 
 
+def test_a_copy_plays_the_same_games_without_what_training_needs(run, tmp_path, capsys):
+    games = ("--episodes", 3, "--max-steps", 300)
+    original = played(capsys, "--checkpoint", run, *games, "--copy", tmp_path / "best")
+    assert played(capsys, "--checkpoint", tmp_path / "best", *games) == original
+    (copy,) = (tmp_path / "best").iterdir()
+    loaded = checkpoints.load(copy)
+    assert (loaded.updates, loaded.slots.size) == (12_345, 0)
+
+
 def test_greedy_policy_has_no_doubts():
     policy = greedy_policy(lambda observation: (np.float32([0.2, 0.5, 0.3]), np.float32([7.0])))
     assert policy(SimpleNamespace(observation=np.zeros(8, np.float32))) == 1
