@@ -175,7 +175,9 @@ def test_the_network_sees_grey_levels_from_0_to_1():
     assert parts_of(config).model.scaling == (0.0, 255.0)
 
 
-@pytest.mark.parametrize("name", ["pong", "breakout", "invaders", "hours", "ablation_breakout", "pong_workers"])
+@pytest.mark.parametrize(
+    "name", ["pong", "breakout", "invaders", "atari_documents", "hours", "ablation_breakout", "pong_workers"]
+)
 def test_shipped_grids_are_valid(name):
     assert validated_cells(read_grid(find_grid(name)))
 

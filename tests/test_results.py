@@ -8,6 +8,7 @@ import pytest
 
 from analysis.data.load import load_study
 from analysis.pages import readme, tables
+from tests import capacity_words
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = (
@@ -32,6 +33,7 @@ STUDIES = (
     "batching",
     "hours",
     "ablation",
+    "pong",
 )
 
 
@@ -52,6 +54,10 @@ def test_tables_are_rebuilt_from_the_compact_files(committed):
 def test_the_readme_is_rebuilt_too(committed):
     folder, study = committed
     assert readme.render(study, folder) == (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_one_capacity_per_setting(committed):
+    capacity_words.check(*committed, ("README.md",))
 
 
 def test_every_planned_run_is_there_from_a_clean_commit(committed):
