@@ -1,6 +1,7 @@
 """Atari's games: Gymnasium's very frames, games that are saved, and runs on them. Skipped without the extra `atari`."""
 
 import importlib.util
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -10,7 +11,9 @@ from a3c_core.config import RunConfig
 from a3c_core.games import make_game
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.parts import misfit, parts_of
+from a3c_core.results import checkpoints
 from a3c_core.results.records import read_records
+from a3c_core.tools.policies import environment_of, play_game, policy_of
 from a3c_core.train import train
 from experiments.grid.file import find_grid, read_grid
 from experiments.grid.validation import validated_cells
@@ -208,3 +211,9 @@ def test_a_run_in_virtual_time_resumes_to_the_same_bytes(model, tmp_path):
     cut, whole = ((tmp_path / name / "episodes.parquet").read_bytes() for name in ("cut", "whole"))
     assert cut == whole
     assert read_records(tmp_path / "whole")["steps"].to_pylist() == [12] * 10
+
+
+def test_the_committed_checkpoint_plays():
+    checkpoint = checkpoints.load(Path(__file__).parents[1] / "results/atari/pong")
+    environment = environment_of(checkpoint)
+    assert play_game(policy_of(checkpoint, environment, greedy=True), environment, seed=1, episode=0).score >= 10

@@ -72,6 +72,8 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
         little = "in most of its runs" if some else f"anything in {study.length}"
         return f"{none} of the worker counts tried ({counts}) learned {little}."
     reached = _ends(study, learned)
+    if not failed and len(learned) == 1:
+        return f"{where} {reached}."
     if not failed:
         tried = f"from {learned[0].end} to {learned[-1].end} workers"
         return f"{where} one learner bears all that was tried, {tried}: {reached}."
