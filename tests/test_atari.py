@@ -173,9 +173,9 @@ def test_what_can_not_be_played_is_refused(environment, reason):
     assert reason in said
 
 
-def test_the_network_sees_grey_levels_from_0_to_1():
+def test_the_model_takes_the_scaling_that_the_game_declares():
     config = RunConfig(engine="tensorflow", model="conv", environment={"id": "ALE/Pong-v5"}, learner=PIECES)
-    assert parts_of(config).model.scaling == (0.0, 255.0)
+    assert parts_of(config).model.scaling == (87.0, 128.0)
 
 
 @pytest.mark.parametrize(
