@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from a3c_core import train as train_module
 from a3c_core.config import RunConfig
 from a3c_core.train import Run, train
+from a3c_core.virtual import costs
 from a3c_core.virtual.compiled.runtime import CompiledSimulation
 from a3c_core.virtual.compiled.state import with_room_for_twice
 from a3c_core.virtual.compiled.support import why_not_compiled_time
@@ -146,6 +148,13 @@ def test_every_record_is_told_of_in_order(tmp_path, twin):
         run(config, tmp_path / name, on_episode=told[name].append, run="a run")
     assert list(map(repr, told["compiled"])) == list(map(repr, told["twin"]))
     assert [record.episode for record in told["compiled"]] == list(range(5000))
+
+
+def test_every_profile_is_served_by_the_same_compiled_code():
+    """A field more, and a minute's compiling would begin anew."""
+    shipped = [path.stem for path in Path(costs.__file__).parent.glob("profiles/*.yaml")]
+    runs = [Run(RunConfig(profile=name), None) for name in shipped]
+    assert len({run.runtime._state.given.dtype for run in runs}) == 1 < len(runs)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ import os
 import signal
 import subprocess
 
+from rich.console import Console
+
+from experiments.sweep import page, processes
 from experiments.sweep.study_folder import lock_file
 from tests.mlflow_server import new_database
 from tests.sweeps import PATIENCE_S, WITH_PAGE, page_processes, started_sweep, wait_for, way_on, write_grid
@@ -42,6 +45,19 @@ def test_ctrl_c_while_the_page_is_made_loses_nothing_and_says_how_to_go_on(tmp_p
     assert "The page is not up to date (interrupted)" in said
     subprocess.run(way_on(said), shell=True, cwd=tmp_path, check=True, timeout=PATIENCE_S)
     assert (tmp_path / PAGE).exists()
+
+
+def test_ctrl_c_while_the_page_begins_ends_what_makes_it(tmp_path, monkeypatch):
+    started, start = [], processes.start
+
+    def interrupted(*arguments):
+        started.append(start(*arguments))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr("experiments.sweep.processes.start", interrupted)
+    assert page.build(tmp_path, Console(quiet=True)).interrupted
+    assert started[0].returncode == -signal.SIGKILL
 
 
 def test_what_makes_the_page_ends_with_a_sweep_that_is_killed(tmp_path):

@@ -7,6 +7,7 @@ closes then.
 
 import importlib.util
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from a3c_core.machine.interrupts import blocked_interrupts
 from a3c_core.tools import heartbeat
 from experiments.sweep import processes
 
@@ -35,7 +37,21 @@ def is_possible() -> bool:
 
 def build(study: Path, console: Console) -> Made:
     """Write the study's page, saying how far it is."""
-    process = processes.start("experiments.sweep.page", [str(study)])
+    process = None
+    try:
+        with blocked_interrupts():  # Ctrl-C waits until there is a process to end
+            process = processes.start("experiments.sweep.page", [str(study)])
+        return _follow(process, console)
+    except KeyboardInterrupt:
+        return Made("interrupted", is_there=False, interrupted=True)
+    finally:
+        if process is not None:
+            processes.kill(process)
+            process.wait()
+
+
+def _follow(process: subprocess.Popen[bytes], console: Console) -> Made:
+    """Show what the process says until it ends; return what came of it."""
     assert process.stdout is not None
     said = ["getting ready"]
 
@@ -44,15 +60,9 @@ def build(study: Path, console: Console) -> Made:
 
     if not console.is_terminal:
         console.print(line(), markup=False, highlight=False, soft_wrap=True)
-    try:
-        with heartbeat.shown(line, console):
-            said += (text for raw in process.stdout if (text := raw.decode(errors="replace").strip()))
-            code = process.wait()
-    except KeyboardInterrupt:
-        return Made("interrupted", is_there=False, interrupted=True)
-    finally:
-        processes.kill(process)
-        process.wait()
+    with heartbeat.shown(line, console):
+        said += (text for raw in process.stdout if (text := raw.decode(errors="replace").strip()))
+        code = process.wait()
     return Made(said[-1].removeprefix("error: "), is_there=code == 0)
 
 

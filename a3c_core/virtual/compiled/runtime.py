@@ -34,7 +34,7 @@ from a3c_core.virtual.compiled.state import (
     with_room_for_twice,
     written_part,
 )
-from a3c_core.virtual.costs import BATCHED, CostProfile
+from a3c_core.virtual.costs import BATCHED, FROM_TRAJECTORIES, CostProfile
 
 _NO_LIMIT = 1 << 62
 _LOOK_ENV_STEPS = 200_000  # about a tenth of a second
@@ -145,7 +145,8 @@ class CompiledSimulation:
 
 def _new_state(config: RunConfig, profile: CostProfile, learner: Learner, engine: CompiledEngine) -> State:
     given = _given(config, profile, learner, engine.steps_at_once)
-    costs = {name: float(value) for name, value in profile if isinstance(value, int | float) and name not in BATCHED}
+    elsewhere = BATCHED | FROM_TRAJECTORIES  # only some profiles have them, and other fields need other compiled code
+    costs = {name: float(value) for name, value in profile if isinstance(value, int | float) and name not in elsewhere}
     places = 1 + config.span.end + (config.span.end - config.span.start)  # some may still be about to leave
     sizes = learner.parameters.size, learner.publication.size
     state = State(
