@@ -19,7 +19,7 @@ class ActorCritic:
     def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: Progress) -> int:
         exponentials = np.exp(outputs[0] - outputs[0].max())
         policy = exponentials / exponentials.sum()  # [actions]
-        return int((np.cumsum(policy)[:-1] <= np.float64(uniform(stream))).sum())
+        return int(np.count_nonzero(policy.cumsum()[:-1] <= np.float64(uniform(stream))))
 
     def value(self, outputs: Outputs) -> float:
         return float(outputs[1][0])
