@@ -2,11 +2,14 @@
 
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import rich.console
 
+from a3c_core.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.tools import heartbeat
 from a3c_core.tools.command_line import Parser, duration
@@ -18,29 +21,37 @@ examples:
 
 Exit codes: 0 all is compiled, 2 a mistake on the command line, 130 interrupted.
 """
-RUNS: dict[str, dict[str, Any]] = {  # tiny ones, that between them need all compiled code of runs
-    "virtual time": {},
-    "several agents a worker": {"agents_per_worker": 2},
-    "agents without a model": {"topology": "ga3c"},
-    "value methods": {"algorithm": "q"},
-    "trajectories": {"algorithm": "ppo"},
-    "weighted trajectories": {"algorithm": "vtrace"},
-    "replay memories": {"algorithm": "dqn", "topology": "gorila", "learner": {"learn_from": 100}},
-    "real processes": {"runtime": "processes"},
-    "processes without a master": {"runtime": "processes", "topology": "hogwild"},
+
+
+def _run(**settings: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        train(RunConfig.model_validate({"workers": "2", "episodes": 40, **settings}), Path(folder))
+
+
+TASKS: dict[str, Callable[[], object]] = {  # tiny ones, that between them need all compiled code of runs and advice
+    "virtual time": _run,
+    "several agents a worker": partial(_run, agents_per_worker=2),
+    "agents without a model": partial(_run, topology="ga3c"),
+    "value methods": partial(_run, algorithm="q"),
+    "trajectories": partial(_run, algorithm="ppo"),
+    "weighted trajectories": partial(_run, algorithm="vtrace"),
+    "replay memories": partial(_run, algorithm="dqn", topology="gorila", learner={"learn_from": 100}),
+    "real processes": partial(_run, runtime="processes"),
+    "processes without a master": partial(_run, runtime="processes", topology="hogwild"),
+    "advice": partial(simulate, System(workers=2, cycle_s=1.0, latency_s=0.0, service_s=0.1)),
 }
 
 
 def warm(console: rich.console.Console) -> None:
-    """Carry out the runs, and say what is under way."""
-    for number, (name, settings) in enumerate(RUNS.items(), start=1):
+    """Carry out the tasks, and say what is under way."""
+    for number, (name, task) in enumerate(TASKS.items(), start=1):
         began_s = time.monotonic()
 
         def line(name: str = name, number: int = number, began_s: float = began_s) -> str:
-            return f"Compiling, {number} of {len(RUNS)}: {name}, {duration(time.monotonic() - began_s)}"
+            return f"Compiling, {number} of {len(TASKS)}: {name}, {duration(time.monotonic() - began_s)}"
 
-        with heartbeat.shown(line, console), tempfile.TemporaryDirectory() as folder:
-            train(RunConfig.model_validate({"workers": "2", "episodes": 40, **settings}), Path(folder))
+        with heartbeat.shown(line, console):
+            task()
         console.print(line(), highlight=False)
 
 

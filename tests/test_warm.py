@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from a3c_core.warm import RUNS
+from a3c_core.advise.queueing import System, run, simulate
+from a3c_core.warm import TASKS
 from experiments.grid.cells import expand
 from experiments.grid.file import find_grid, read_grid
 from tests.sweeps import PATIENCE_S, ROOT
@@ -38,7 +40,10 @@ def python(*words: str) -> str:
 
 
 def test_it_says_what_is_under_way(warmed):
-    assert [line[:20] for line in warmed.splitlines() if "s" in line][-1] == f"Compiling, {len(RUNS)} of {len(RUNS)}: p"
+    last = list(TASKS)[-1]
+    assert [line for line in warmed.splitlines() if line][-1].startswith(
+        f"Compiling, {len(TASKS)} of {len(TASKS)}: {last},"
+    )
 
 
 @pytest.mark.parametrize("runtime", ["simulate", "processes", "threads"])
@@ -65,3 +70,9 @@ def test_tensorflow_comes_without_what_nobody_uses_and_that_can_still_be_importe
         f"import {names}; print('{names}')"
     )
     assert python("-c", program).splitlines() == ["set()", names]
+
+
+def test_advice_is_compiled_once_whatever_the_numbers_types_are():
+    simulate(System(workers=3, cycle_s=1.0, latency_s=0.0, service_s=0.1))
+    simulate(System(workers=np.int64(3), cycle_s=1, latency_s=0, service_s=np.float64(0.1), cores=2.0), np.ones(4)[::2])
+    assert len(run.overloads) == 1

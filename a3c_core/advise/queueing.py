@@ -76,7 +76,7 @@ def simulate(
     if events is None:
         spread = 1.0 + float(np.var(cycle_factors) + np.var(service_factors))
         events = round(_EVENTS * min(spread, _MOST_OF_THEM)) + _EVENTS_PER_WORKER * system.workers
-    totals, stalenesses = run(system, cycle_factors, service_factors, seed, events)
+    totals, stalenesses = run(_as_declared(system), np.array(cycle_factors), np.array(service_factors), seed, events)
     seconds, busy_s, queue_s, grown, played = totals
     ordered = np.sort(stalenesses)
     return Outcome(
@@ -88,6 +88,12 @@ def simulate(
         growth=grown / seconds,
         played=played / seconds,
     )
+
+
+def _as_declared(system: System) -> System:
+    """Return `system` with numbers of the types that it declares: for others the loop would be compiled once more."""
+    kinds = System.__annotations__.values()
+    return System(*(kind(value) for kind, value in zip(kinds, system, strict=True)))
 
 
 @exact

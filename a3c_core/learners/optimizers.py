@@ -70,7 +70,7 @@ class Optimizer:
 
         `progress`: share of the run that is done, which an annealed rate goes by; `rate`: what that is multiplied by.
         """
-        learning_rate = self.rate_at(progress) * rate
+        learning_rate, count = rate_at(self.initial_rate, self.anneal, progress) * rate, self.updates + 1
         norm = update(
             self.rule,
             parameters,
@@ -80,12 +80,13 @@ class Optimizer:
             self.clip_norm,
             self.epsilon,
             self.decay,
-            self.updates + 1,
+            count,
         )
-        applied = math.isfinite(norm)
-        self.updates += applied
-        self.rejected += not applied
-        return UpdateResult(applied, norm, learning_rate)
+        if not math.isfinite(norm):
+            self.rejected += 1
+            return UpdateResult(False, norm, learning_rate)
+        self.updates = count
+        return UpdateResult(True, norm, learning_rate)
 
 
 @compilable
