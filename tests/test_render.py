@@ -23,7 +23,7 @@ def games():
     for step in range(1500):
         y, speed, _, _, gap_end, *_ = game.game_state()
         game.act(bool(y + 24 + speed > gap_end - 14) ^ bool(random.random() < 0.03))
-        if step % 7 == 0 or game.game_over:
+        if step % 23 == 0 or game.game_over:
             yield game.record
         if game.game_over:
             game.reset_game()
