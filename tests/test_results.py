@@ -34,6 +34,7 @@ STUDIES = (
     "hours",
     "ablation",
     "pong",
+    "breakout",
 )
 
 
