@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting; may be repeated"
     )
-    what.add_argument("--seeds", metavar="N|LIST", help="a count, such as 3, or a list, such as 0,5,7")
+    what.add_argument("--seeds", metavar="N|LIST", help="a count, such as 3, or a list, such as 0,5,7 or [5]")
     how = made.add_argument_group("how to run it")
     how.add_argument("--jobs", type=int, metavar="N", help="cells at once (default: one per core; real runtimes: 1)")
     how.add_argument("--backend", choices=("local", "ray"), default="local", help="ray: cells go to a Ray cluster")

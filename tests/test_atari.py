@@ -213,7 +213,9 @@ def test_a_run_in_virtual_time_resumes_to_the_same_bytes(model, tmp_path):
     assert read_records(tmp_path / "whole")["steps"].to_pylist() == [12] * 10
 
 
-def test_the_committed_checkpoint_plays():
-    checkpoint = checkpoints.load(Path(__file__).parents[1] / "results/atari/pong")
+@pytest.mark.parametrize(("name", "least"), [("pong", 10), ("breakout", 4), ("invaders", 200)])  # chance: -20, 1, 140
+def test_the_committed_checkpoints_play(name, least):
+    checkpoint = checkpoints.load(Path(__file__).parents[1] / "results/atari" / name)
     environment = environment_of(checkpoint)
-    assert play_game(policy_of(checkpoint, environment, greedy=True), environment, seed=1, episode=0).score >= 10
+    policy = policy_of(checkpoint, environment, greedy=False)
+    assert np.mean([play_game(policy, environment, seed=1, episode=episode).score for episode in range(3)]) >= least
