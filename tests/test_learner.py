@@ -1,6 +1,7 @@
 """The gradient: compiled, TensorFlow, the report's way and the NumPy twin agree, and finite differences confirm it."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -39,15 +40,14 @@ def case(steps, terminated):
 @pytest.mark.parametrize("entropy", [0.0, 0.05])
 def test_engines_and_twin_agree(returns, value_loss, entropy):
     settings = learner(returns, value_loss, entropy)
-    for steps in (1, 2, 60, 1_000, 20_000):
-        for terminated in (True, False):
-            parameters, trajectory = case(steps, terminated)
-            expected, loss, mean_entropy = learner_twin.gradient(learner_twin.weights(parameters), trajectory, settings)
-            for name in ("compiled", "tensorflow"):
-                found = engine(name, settings).gradient(parameters, trajectory)
-                assert relative_error(found[0], expected) < TOLERANCE, (name, steps, terminated)
-                assert found[1] == pytest.approx(loss, rel=1e-4, abs=1e-4 * steps)
-                assert found[2] == pytest.approx(mean_entropy, abs=1e-5)
+    for steps, terminated in (*product((1, 2, 60, 1_000), (True, False)), (20_000, False)):  # there the limit cuts
+        parameters, trajectory = case(steps, terminated)
+        expected, loss, mean_entropy = learner_twin.gradient(learner_twin.weights(parameters), trajectory, settings)
+        for name in ("compiled", "tensorflow"):
+            found = engine(name, settings).gradient(parameters, trajectory)
+            assert relative_error(found[0], expected) < TOLERANCE, (name, steps, terminated)
+            assert found[1] == pytest.approx(loss, rel=1e-4, abs=1e-4 * steps)
+            assert found[2] == pytest.approx(mean_entropy, abs=1e-5)
 
 
 def test_agreement_can_fail():
