@@ -35,6 +35,7 @@ STUDIES = (
     "ablation",
     "pong",
     "breakout",
+    "invaders",
 )
 
 
