@@ -24,16 +24,24 @@ def allow_onednn() -> None:
 
 @functools.cache
 def import_tensorflow() -> Any:
-    """Return the module `tensorflow`; limits only hold because they are set before the first import."""
+    """Return the module `tensorflow`, ready for use."""
+    tf = load_tensorflow()
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)  # else the first process takes all of a GPU's memory
+    return tf
+
+
+def load_tensorflow() -> Any:
+    """Return the module `tensorflow`, which has begun nothing yet: no thread, so that a process may still be forked.
+
+    Limits only hold because they are set before the first import.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its sums of small networks differ from run to run
     for name, value in _CPU_LIMITS.items():
         os.environ.setdefault(name, value)
     with _stderr_silenced(), as_if_missing(*_UNUSED):
         import tensorflow as tf
-
-    for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)  # else the first process takes all of a GPU's memory
     return tf
 
 

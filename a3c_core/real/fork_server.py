@@ -11,11 +11,13 @@ import multiprocessing
 import multiprocessing.util
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -41,14 +43,16 @@ def _arrived(duplicate: Any) -> int:
     return duplicate.detach()
 
 
-def start_process(name: str, target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    """Start a process and return it. Raises OSError or EOFError if the fork server is killed meanwhile.
+def start_process(name: str, preload: str, target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """Start a process whose fork server has imported the module `preload`, and return it.
 
-    In that case the process may or may not have come to be; the next call starts another server.
+    Raises OSError or EOFError if the fork server is killed meanwhile. In that case the process may or may not have come
+    to be; the next call starts another server.
     """
     _own_folder()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["a3c_core.real.preload"])
+    _end_server_without(preload)
+    context.set_forkserver_preload([preload])
     process = context.Process(target=target, args=arguments, name=name, daemon=True)
     until_s = time.monotonic() + _SERVER_LIMIT_S
     with _no_main_module():
@@ -57,6 +61,19 @@ def start_process(name: str, target: Callable[..., None], *arguments: Any) -> Fo
                 raise EOFError("the fork server does not listen")
             time.sleep(0.01)
     return process
+
+
+_preloaded: list[str] = []  # what the server that was started last has imported
+
+
+def _end_server_without(preload: str) -> None:
+    """End a fork server that has imported something else; its children live on."""
+    server = forkserver._forkserver  # multiprocessing's one and only, which it offers no other way to end
+    pid = server._forkserver_pid  # type: ignore[attr-defined]
+    if pid is not None and _preloaded != [preload]:
+        os.kill(pid, signal.SIGKILL)  # not reaped yet, so that this is its id; asked to end, it would wait for children
+        server._stop()  # type: ignore[attr-defined]
+    _preloaded[:] = [preload]
 
 
 def _has_started(process: ForkServerProcess) -> bool:

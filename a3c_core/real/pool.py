@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from a3c_core.config import RunConfig
 from a3c_core.real.fork_server import Inherited, start_process
+from a3c_core.real.preloads import preload_of
 from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
 from a3c_core.real.worker_main import ChannelEnds, process_main, why, work_until_stopped
 
@@ -111,6 +112,7 @@ class LocalPool:
         self._config, self._block = config, block
         self._slots = block.arrays.slots
         self._settings = config.model_dump(mode="json")
+        self._preload = preload_of(config)
         self.members: dict[int, Member] = {}
         self._came_up_s = 0.0  # when a worker last did
         self.bell, self._bell_button = os.pipe()
@@ -218,7 +220,7 @@ class LocalPool:
         given = ends._replace(doorbell=Inherited(ends.doorbell), wake=Inherited(ends.wake), predictor=asks)
         arguments = self._settings, member.slot, episode, self._block.handle(), given, theirs
         try:
-            member.body = start_process(f"a3c-worker-{member.slot}", process_main, *arguments)
+            member.body = start_process(f"a3c-worker-{member.slot}", self._preload, process_main, *arguments)
         except (OSError, EOFError) as error:
             member.reason = f"could not be started ({error})"
             member.kill()  # should it exist all the same

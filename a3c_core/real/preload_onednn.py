@@ -1,0 +1,7 @@
+"""The same as preload_tensorflow.py, for networks that oneDNN is allowed for."""
+
+from a3c_core.machine.tf import allow_onednn
+
+allow_onednn()
+
+import a3c_core.real.preload_tensorflow  # noqa: E402, F401

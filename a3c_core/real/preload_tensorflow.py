@@ -1,0 +1,9 @@
+"""Imported once by the fork server of workers that need TensorFlow: they share it instead of each loading its own.
+
+It is only loaded. A process must be forked before it has threads, and TensorFlow begins them with its first operation.
+"""
+
+import a3c_core.real.worker_main  # noqa: F401  what a worker process imports
+from a3c_core.machine.tf import load_tensorflow
+
+load_tensorflow()
