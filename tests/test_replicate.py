@@ -69,6 +69,14 @@ def test_other_bytes_are_named(tmp_path, capsys):
     assert "workers=3,seed=0" in said
 
 
+@pytest.mark.parametrize("settings", [{"engine": "tensorflow"}, {"runtime": "processes"}])
+def test_cells_whose_bytes_are_one_machines_own_are_left_out(settings, tmp_path):
+    study_of(tmp_path)
+    assert len(known_cells(tmp_path)) == 1
+    study_of(tmp_path, config=RunConfig.model_validate(settings).model_dump_json())
+    assert known_cells(tmp_path) == []
+
+
 @pytest.mark.parametrize("words", [["nowhere"], ["--cells", "0"], ["--only", "workers=77"]])
 def test_mistakes_are_one_line(words, capsys):
     with pytest.raises(SystemExit) as caught:

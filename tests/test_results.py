@@ -33,6 +33,7 @@ STUDIES = (
     "batching",
     "hours",
     "ablation",
+    "memory",
     "pong",
     "breakout",
     "invaders",
