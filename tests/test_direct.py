@@ -108,13 +108,13 @@ def test_records_have_the_clocks_of_the_run():
 @pytest.mark.parametrize(
     ("at_hand", "wait_s", "sent", "nap_us"),
     [
-        (2, 0.0, 300, 2_000),  # a quarter of three workers needs 2.5 ms, which is too long
-        (2, 0.0, 3_000, 250),
+        (2, 0.0, 300, 3_000),  # a third of three workers needs 3.3 ms, which is too long
+        (2, 0.0, 3_000, 333),
         (2, 0.001, 3_000, 0),  # a game that waits leaves cores free
         (3, 0.0, 3_000, 0),  # each worker has its own
     ],
 )
-def test_the_master_lets_a_quarter_of_a_round_come_together(monkeypatch, at_hand, wait_s, sent, nap_us):
+def test_the_master_lets_a_third_of_a_round_come_together(monkeypatch, at_hand, wait_s, sent, nap_us):
     clock_s = 100.0
     monkeypatch.setattr("a3c_core.real.direct.time.monotonic", lambda: clock_s)
     monkeypatch.setattr("a3c_core.real.direct.cores", lambda: at_hand)

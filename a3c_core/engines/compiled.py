@@ -3,6 +3,7 @@
 What it computes an algorithm with is a row of `arithmetic`.
 """
 
+import itertools
 import time
 from typing import Any
 
@@ -48,9 +49,10 @@ class CompiledFlappy:
         if self._is_new:
             self.stream[:] = shared_actions(seed)
             self._is_new = False
-        if max(seed, worker, episode) < ONE_WORD:
-            self._entropy[0], self._entropy[4], self._entropy[5] = seed, worker, episode
-            _begin(self.game, self.stream, self._entropy, self._words, *self.ways)
+        if seed | worker | episode < ONE_WORD:
+            own_stream, own_actions, resets = self.ways
+            game, stream, entropy, words = self.game, self.stream, self._entropy, self._words
+            _begin(game, stream, entropy, words, seed, worker, episode, own_stream, own_actions, resets)
         else:
             flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self.ways)
         self.episode_steps[0] = 0
@@ -68,8 +70,9 @@ class CompiledFlappy:
 
 
 @exact
-def _begin(games, stream, entropy, words, own_stream, own_actions, resets):
-    """Start an episode with the streams that `entropy` gives: one call, since a short episode takes hardly longer."""
+def _begin(games, stream, entropy, words, seed, worker, episode, own_stream, own_actions, resets):
+    """Start an episode with streams of its own: one call, since a short episode takes hardly longer."""
+    entropy[0], entropy[4], entropy[5] = seed, worker, episode
     write_words(entropy, words)
     flappy.begin_episode(games[0], stream, words, own_stream, own_actions, resets)
 
@@ -98,7 +101,7 @@ class CompiledEngine(OneAfterAnother):
         self._epsilon = getattr(algorithm, "epsilon", None)  # of those that explore at random
         self.sample_times = False
         self.play_share = 0.5
-        self._rollouts = 0
+        self._turns = itertools.cycle(range(_SAMPLED))
         self._sampled_s = np.zeros(2)  # playing, differentiating
 
     @classmethod
@@ -118,13 +121,13 @@ class CompiledEngine(OneAfterAnother):
         return CompiledFlappy(self._environment.seeding, self._environment.actions)
 
     def rollout(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Rollout:
-        self._rollouts += 1
-        sampled = self.sample_times and self._rollouts % _SAMPLED == 1
+        sampled = self.sample_times and next(self._turns) == 0
         if sampled or self._handed is None:
             return self._rollout_by_parts(published, environment, progress, sampled)
+        settings, memory = self._handed
         gradient = np.empty(self._size, np.float32)
         steps, died, truncated, score, reward, loss, entropy = kernels.rollout_on(
-            published, environment.game, environment.stream, environment.episode_steps, *self._handed, gradient
+            published, environment.game, environment.stream, environment.episode_steps, settings, memory, gradient
         )
         return Rollout(loss, entropy, steps, reward, score, died, truncated, gradient)
 

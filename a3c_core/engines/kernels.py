@@ -147,19 +147,22 @@ def differentiate(steps, died, settings, buffers, gradient):
 @fast
 def backward(steps, buffers, gradient):
     """Carry the heads' errors back: write the gradient [P], summed over the steps."""
-    errors, heads_gradient = buffers.errors, buffers.heads_gradient
-    gradient[:] = _ZERO
+    errors, hidden_gradient, heads_gradient = buffers.errors, buffers.hidden_gradient, buffers.heads_gradient
+    hidden_gradient[:] = _ZERO
     heads_gradient[:] = _ZERO
-    hidden_gradient = gradient[:HIDDEN_END].reshape((INPUTS, UNITS))
     for start in range(0, steps, BLOCK):
         stop = min(steps, start + BLOCK)
         _hidden_errors(buffers.heads, buffers.hidden[start:stop], errors[start:stop], buffers.hidden_errors)
         add_product(hidden_gradient, buffers.observations[start:stop], buffers.hidden_errors)
         add_product(heads_gradient, errors[start:stop], buffers.hidden[start:stop])
+    for i in range(INPUTS):
+        for j in range(UNITS):
+            gradient[i * UNITS + j] = hidden_gradient[i, j]
     for j in range(UNITS):
         gradient[HIDDEN_END + 2 * j] = heads_gradient[0, j]
         gradient[HIDDEN_END + 2 * j + 1] = heads_gradient[1, j]
         gradient[POLICY_BIAS + 2 + j] = heads_gradient[2, j]
+    gradient[POLICY_BIAS] = gradient[POLICY_BIAS + 1] = gradient[_VALUE_BIAS] = _ZERO
     for t in range(steps):
         gradient[POLICY_BIAS] += errors[t, 0]
         gradient[POLICY_BIAS + 1] += errors[t, 1]
@@ -168,7 +171,10 @@ def backward(steps, buffers, gradient):
 
 @fast
 def unpack(parameters, buffers):
-    """Transpose both heads into the buffers; return the hidden layer's weights and bias as [9, 128]."""
+    """Copy the parameters into the buffers, both heads transposed; return the hidden layer's, [9, 128]."""
+    for i in range(INPUTS):
+        for j in range(UNITS):
+            buffers.hidden_weights[i, j] = parameters[i * UNITS + j]
     for j in range(UNITS):
         buffers.heads[0, j] = parameters[HIDDEN_END + 2 * j]
         buffers.heads[1, j] = parameters[HIDDEN_END + 2 * j + 1]
@@ -176,7 +182,7 @@ def unpack(parameters, buffers):
     buffers.biases[0] = parameters[POLICY_BIAS]
     buffers.biases[1] = parameters[POLICY_BIAS + 1]
     buffers.biases[2] = parameters[_VALUE_BIAS]
-    return parameters[:HIDDEN_END].reshape((INPUTS, UNITS))
+    return buffers.hidden_weights
 
 
 @fast

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import discounted_returns
 from a3c_core.engines.kernels import HIDDEN_END, POLICY_BIAS, add_product, observe
-from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS
+from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS, aligned
 from a3c_core.games.flappy import STATE_SIZE, step
 from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
@@ -57,24 +57,20 @@ class Buffers(NamedTuple):
 
 def new_buffers(steps: int) -> Buffers:
     """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
-
-    def blank(*shape: int) -> NDArray[np.float32]:
-        return np.zeros(shape, np.float32)
-
     return Buffers(
-        observations=blank(steps + 1, INPUTS),
-        hidden=blank(steps + 1, UNITS),
-        action_values=blank(steps + 1, _ACTIONS),
-        values=blank(steps + 1),
+        observations=aligned(steps + 1, INPUTS),
+        hidden=aligned(steps + 1, UNITS),
+        action_values=aligned(steps + 1, _ACTIONS),
+        values=aligned(steps + 1),
         actions=np.zeros(steps + 1, np.uint8),
-        rewards=blank(steps),
-        errors=blank(steps, _ACTIONS),
-        hidden_errors=blank(BLOCK, UNITS),
-        heads=blank(_ACTIONS, UNITS),
-        biases=blank(_ACTIONS),
-        target_heads=blank(_ACTIONS, UNITS),
-        target_biases=blank(_ACTIONS),
-        heads_gradient=blank(_ACTIONS, UNITS),
+        rewards=aligned(steps),
+        errors=aligned(steps, _ACTIONS),
+        hidden_errors=aligned(BLOCK, UNITS),
+        heads=aligned(_ACTIONS, UNITS),
+        biases=aligned(_ACTIONS),
+        target_heads=aligned(_ACTIONS, UNITS),
+        target_biases=aligned(_ACTIONS),
+        heads_gradient=aligned(_ACTIONS, UNITS),
         epsilon=np.zeros(1),
         chosen=np.full(1, _NOT_CHOSEN),
     )

@@ -70,7 +70,8 @@ class Optimizer:
 
         `progress`: share of the run that is done, which an annealed rate goes by; `rate`: what that is multiplied by.
         """
-        learning_rate, count = rate_at(self.initial_rate, self.anneal, progress) * rate, self.updates + 1
+        initial_rate = self.rate_at(progress) if self.anneal else self.initial_rate
+        learning_rate, count = initial_rate * rate, self.updates + 1
         norm = update(
             self.rule,
             parameters,
@@ -82,11 +83,11 @@ class Optimizer:
             self.decay,
             count,
         )
-        if not math.isfinite(norm):
-            self.rejected += 1
-            return UpdateResult(False, norm, learning_rate)
-        self.updates = count
-        return UpdateResult(True, norm, learning_rate)
+        if norm < math.inf:  # which NaN is not either
+            self.updates = count
+            return UpdateResult(True, norm, learning_rate)
+        self.rejected += 1
+        return UpdateResult(False, norm, learning_rate)
 
 
 @compilable

@@ -28,8 +28,8 @@ from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
 
 _TOTALS = ("env_steps", "sent", "applied", "rejected", "queue_peak")
-_NAP_S = 2e-3  # the longest
-_NAP_ROUNDS = 0.25  # gradients that may come together in a nap, for each worker
+_NAP_S = 3e-3  # the longest
+_NAP_ROUNDS = 1 / 3  # gradients that may come together in a nap, for each worker
 _PLAIN = ExchangeConfig()
 _FREE = {"channel", "queue_size", "combine", "beyond"}  # settings that change nothing here
 
