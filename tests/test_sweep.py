@@ -315,6 +315,16 @@ def test_the_table_shows_running_cells_and_the_sweep():
         assert text in shown
 
 
+def test_nothing_is_to_go_while_a_run_of_env_steps_ends_its_last_episodes():
+    console = Console(width=140, record=True, force_terminal=True)
+    cell = cell_of(env_steps=1000)
+    board = Board([cell], console)
+    board.started(cell)
+    for env_steps in (500, 1200):
+        board.progressed(cell, Progress(1, score=0.0, staleness=1.0, workers=4, clock_s=1.0, env_steps=env_steps))
+    assert board.headline().endswith(", 0.0 s to go")
+
+
 def test_durations_are_readable():
     assert [duration(seconds) for seconds in (1.25, 59.4, 200, 3720, 360_000)] == [
         "1.2 s",

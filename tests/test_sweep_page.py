@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 
 from rich.console import Console
 
@@ -55,8 +56,11 @@ def test_ctrl_c_while_the_page_begins_ends_what_makes_it(tmp_path, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         return started[0]
 
+    ended = threading.Event()
+    threading.Thread(target=ended.wait, daemon=True).start()  # a second one, which hears what the first does not
     monkeypatch.setattr("experiments.sweep.processes.start", interrupted)
     assert page.build(tmp_path, Console(quiet=True)).interrupted
+    ended.set()
     assert started[0].returncode is not None  # it was waited for, whether it was killed or faster
 
 

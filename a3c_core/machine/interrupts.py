@@ -41,7 +41,10 @@ def deferred_interrupts() -> Iterator[Interruption]:
 
 @contextmanager
 def blocked_interrupts() -> Iterator[None]:
-    """Start a process within this block, and SIGINT and SIGTERM have to wait until it hears them: it inherits that."""
+    """Start a process within this block, and SIGINT and SIGTERM have to wait until it hears them: it inherits that.
+
+    Our own may still come, by another thread.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     try:
         yield

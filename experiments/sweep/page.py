@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from a3c_core.machine.interrupts import blocked_interrupts
+from a3c_core.machine.interrupts import deferred_interrupts
 from a3c_core.tools import heartbeat
 from experiments.sweep import processes
 
@@ -39,8 +39,10 @@ def build(study: Path, console: Console) -> Made:
     """Write the study's page, saying how far it is."""
     process = None
     try:
-        with blocked_interrupts():  # Ctrl-C waits until there is a process to end
+        with deferred_interrupts() as interruption:  # Ctrl-C waits until there is a process to end
             process = processes.start("experiments.sweep.page", [str(study)])
+        if interruption.asked:
+            raise KeyboardInterrupt
         return _follow(process, console)
     except KeyboardInterrupt:
         return Made("interrupted", is_there=False, interrupted=True)

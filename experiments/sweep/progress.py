@@ -38,7 +38,8 @@ class _Running:
     def share(self, progress: Progress) -> float:
         """Return how much of the run was done by then: of its episodes, or of the env steps that end it."""
         config = self.cell.config
-        return progress.env_steps / config.env_steps if config.env_steps else progress.episodes / config.episodes
+        share = progress.env_steps / config.env_steps if config.env_steps else progress.episodes / config.episodes
+        return min(1.0, share)  # episodes that are under way when env steps end a run are played to their end
 
     def eta_s(self, now_s: float) -> float | None:
         if self.first is None or now_s <= self.first_s:
