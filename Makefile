@@ -8,6 +8,8 @@ INSTALL := $(VENV)/bin/uv pip install --compile-bytecode --python $(RUN)
 INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
 # Where there is no terminal, installers are silent for minutes: a line now and then, as long as the shell of a recipe lives.
 AWAKE := while sleep 8 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "still installing"; done & trap "kill $$!" EXIT;
+# Sweeps and tests start hundreds of processes: none should have to compile our files anew.
+export PYTHONDONTWRITEBYTECODE =
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help

@@ -102,10 +102,18 @@ def test_edges():
 
 
 def test_share_is_wilsons():
-    share = statistics.share(10, 10)
-    z = stats.norm.ppf(0.975) ** 2
-    assert share[:3] == pytest.approx((1.0, 10 / (10 + z), 1.0))
+    for runs in (1, 3, 10, 40):
+        for hits in range(runs + 1):
+            expected = stats.binomtest(hits, runs).proportion_ci(0.95, method="wilson")
+            assert statistics.share(hits, runs)[1:3] == pytest.approx((expected.low, expected.high), rel=1e-14)
     assert statistics.share(0, 0).runs == 0
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 4, 7, 10, 41])
+def test_interquartile_means_are_scipys(runs):
+    scores = np.random.default_rng(runs).lognormal(size=(runs, 5))
+    for axis in (None, 0, 1):
+        assert statistics.iqm(scores, axis) == pytest.approx(stats.trim_mean(scores, 0.25, axis=axis), rel=1e-14)
 
 
 @pytest.mark.parametrize("runs", [2, 5, 20])

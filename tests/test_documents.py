@@ -20,8 +20,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import numba
 import pytest
+from numba.core.caching import _CacheLocator
 
+import a3c_core.machine.jit  # noqa: F401 - which says where Numba keeps compiled code
 from tests.sweeps import PATIENCE_S, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -68,7 +71,7 @@ def clone(tmp_path_factory) -> Path:
     for name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0"):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
     packages = next(folder.glob(".venv/lib/python*/site-packages"))
     (packages / "clone.pth").write_text("\n".join([str(folder), *site.getsitepackages()]))
@@ -76,7 +79,16 @@ def clone(tmp_path_factory) -> Path:
     entry_point.write_text(ENTRY_POINT.format(python=folder / ".venv/bin/python"))
     entry_point.chmod(0o755)
     (folder / ".venv/.ready").touch()
+    copy_compiled(Path(numba.config.CACHE_DIR), folder)
     return folder
+
+
+def copy_compiled(cache: Path, clone: Path) -> None:
+    """Give a clone our compiled code, which Numba keeps by the folder and the time of its source: it takes a minute."""
+    for folder in {path.parent.relative_to(ROOT) for path in (ROOT / "a3c_core").rglob("*.py")}:
+        ours, theirs = (_CacheLocator.get_suitable_cache_subpath(str(root / folder / "x.py")) for root in (ROOT, clone))
+        if (cache / ours).exists():
+            shutil.copytree(cache / ours, clone / cache.relative_to(ROOT) / theirs)
 
 
 def run(line: str, clone: Path, where: Path) -> str:

@@ -7,12 +7,14 @@ from contextlib import suppress
 
 from experiments.sweep.study_folder import lock_file
 from experiments.tracking.store import connect
+from tests.mlflow_server import new_database
 from tests.sweeps import PATIENCE_S, started_sweep, tracker_processes, wait_for, way_on, write_grid
 from tests.test_tracking import assert_every_episode_once, runs_of
 
 
 def test_a_tracker_that_gets_no_time_is_followed_by_one_of_full_priority(tmp_path):
     write_grid(tmp_path)
+    new_database(tmp_path)
     priorities = {}
     with started_sweep(tmp_path, "--grid", "tiny") as process:
         wait_for(lambda: tracker_processes(tmp_path))
@@ -42,6 +44,7 @@ def test_a_tracker_that_gets_no_time_is_followed_by_one_of_full_priority(tmp_pat
 
 def test_ctrl_c_while_mlflow_is_waited_for_loses_nothing_and_says_how_to_go_on(tmp_path):
     write_grid(tmp_path)
+    new_database(tmp_path)
     output = tmp_path / "output.txt"
     with lock_file(tmp_path / "results/tiny/cells/.tracking.lock", 0.0):  # so it can only wait
         with started_sweep(tmp_path, "--grid", "tiny") as process:

@@ -25,7 +25,7 @@ class Seen(NamedTuple):
     episodes_per_s: float
     updates_per_s: float
     core_s: float  # of this process, which is the master's, per update
-    start_s: float = 0.0  # from hiring the first worker to all being ready
+    start_s: float = 0.0  # from starting the first worker to all being ready
     worker_bytes: float | None = None  # a worker's memory, with what it shares divided fairly; None if not known
 
 

@@ -133,7 +133,7 @@ def _ratios(seen: dict[Case, Seen], engines: dict[str, Seen]) -> list[Fact]:
 
 
 def _crowd(first: Seen, engines: dict[str, Seen]) -> list[Fact]:
-    facts = [Fact(f"from the first hiring to {CROWD} workers ready", first.start_s, "s")]
+    facts = [Fact(f"from the first start to {CROWD} workers ready", first.start_s, "s")]
     if first.worker_bytes is not None:
         facts.append(Fact(f"memory (PSS) of one of {CROWD} workers", first.worker_bytes / 1e6, "MB"))
     for engine, seen in engines.items():

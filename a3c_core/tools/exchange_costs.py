@@ -28,7 +28,7 @@ _CROWD = 20  # workers per core that keep it busy with such a game: only there d
 class Observed(NamedTuple):
     """One real run; seconds per episode, but for the first."""
 
-    start_s: float  # from hiring the workers to their being ready
+    start_s: float  # from starting the workers to their being ready
     pull_s: float
     cpu_s: float  # of the workers' time on a core: how long they wait for one is none of their costs
     master_s: float  # of the master's time on a core

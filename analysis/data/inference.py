@@ -7,7 +7,7 @@ below ERROR exactly where the 95 % interval excludes the bound.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analysis.data.statistics import LEVEL, NOTHING, Estimate, degrees_of_freedom, share
 
@@ -24,7 +24,7 @@ def chance(estimate: Estimate, bound: float) -> float:
     if half <= 0:
         return 0.0
     freedom = degrees_of_freedom(estimate.runs)
-    return float(stats.t.sf(abs(estimate.value - bound) / half * stats.t.isf(ERROR, freedom), freedom))
+    return float(special.stdtr(freedom, abs(estimate.value - bound) / half * special.stdtrit(freedom, ERROR)))
 
 
 def holm(chances: Sequence[float], error: float = ERROR) -> list[bool]:

@@ -20,11 +20,12 @@ Student's t for a trimmed mean (Tukey & McLaughlin 1963). Every call has its own
 data give equal intervals.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special  # `stats` has the same functions, and takes half a second to load
 
 RESAMPLES = 2_000
 LEVEL = 0.95
@@ -49,7 +50,15 @@ NOTHING = Estimate(float("nan"), float("nan"), float("nan"), 0)
 
 def iqm(scores: np.ndarray, axis: int | None = None) -> np.ndarray:
     """Return the interquartile mean: the mean without the lowest and the highest quarter."""
-    return stats.trim_mean(scores, _TRIM, axis=axis)
+    scores = np.asarray(scores, float)
+    if not scores.size:
+        return np.array(np.nan)
+    if axis is None:
+        scores, axis = scores.ravel(), 0
+    runs = scores.shape[axis]
+    cut = int(_TRIM * runs)
+    parted = np.moveaxis(np.partition(scores, (cut, runs - cut - 1), axis), axis, 0)
+    return parted[cut : runs - cut].mean(axis=0)
 
 
 def estimate(values: np.ndarray) -> Estimate:
@@ -73,7 +82,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows = np.random.default_rng(_SEED).integers(0, runs, (RESAMPLES, runs))
     draws = np.stack([_iqm_of_rows(column[rows]) for column in values.T], axis=1)  # [RESAMPLES, K]
     tail = (1 - LEVEL) / 2
-    return _quantiles(draws, stats.norm.cdf((stats.norm.ppf(tail) + stats.t.ppf(tail, runs - 1)) / 2))
+    return _quantiles(draws, special.ndtr((special.ndtri(tail) + special.stdtrit(runs - 1, tail)) / 2))
 
 
 def paired_difference(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
@@ -95,8 +104,10 @@ def share(hits: int, runs: int) -> Estimate:
     """Return the share of `hits` among `runs` with Wilson's (1927) interval."""
     if runs == 0:
         return NOTHING
-    bounds = stats.binomtest(hits, runs).proportion_ci(LEVEL, method="wilson")
-    return Estimate(hits / runs, float(bounds.low), float(bounds.high), runs)
+    hit, z = hits / runs, float(special.ndtri((1 + LEVEL) / 2))
+    scale = 2 * (runs + z**2)
+    middle, half = (2 * runs * hit + z**2) / scale, z / scale * math.sqrt(4 * runs * hit * (1 - hit) + z**2)
+    return Estimate(hit, middle - half if hits else 0.0, middle + half if hits < runs else 1.0, runs)
 
 
 def probability_of_improvement(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -165,6 +176,6 @@ def _student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.sort(values, axis=0)
     winsorised = np.clip(ordered, ordered[cut], ordered[runs - 1 - cut])
     error = winsorised.std(axis=0, ddof=1) / ((1 - 2 * cut / runs) * np.sqrt(runs))
-    half = stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom(runs)) * error
+    half = special.stdtrit(degrees_of_freedom(runs), (1 + LEVEL) / 2) * error
     middle = iqm(values, axis=0)
     return middle - half, middle + half

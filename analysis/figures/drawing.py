@@ -124,7 +124,9 @@ def pictures(drawing: Drawing) -> Pictures:
     """Return the drawing in pixels; equal drawings give equal bytes."""
     panels = [_pixels(figure) for figure in drawing.panels]
     legend = _pixels(drawing.legend) if drawing.legend else None
-    return Pictures([_png(panel) for panel in panels], _png(legend) if legend else None, _png(_joined(panels, legend)))
+    files = [_png(panel) for panel in panels]
+    whole = files[0] if len(panels) == 1 and not legend else _png(_joined(panels, legend))
+    return Pictures(files, _png(legend) if legend else None, whole)
 
 
 def image(drawing: Drawing) -> bytes:
