@@ -10,6 +10,7 @@ import pytest
 from a3c_core import train as train_module
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.learners.gradients import GradientLearner
+from a3c_core.real.direct import DirectRuntime
 from a3c_core.results import record_files
 from a3c_core.results.records import UPDATE_TABLE, RecordsLost, RecordWriter, UpdateRecord, read_records
 from a3c_core.results.whole import flaw, setback
@@ -246,7 +247,8 @@ def test_the_curve_of_staleness_is_that_of_all_updates(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_annealed_rate_lasts_for_the_whole_run_however_many_updates_an_episode_takes(kind, tmp_path):
+def test_an_annealed_rate_lasts_for_the_whole_run_however_many_updates_an_episode_takes(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(DirectRuntime, "write_up_after", 1)  # or a fast run's records all come at its end
     config = KINDS[kind]
     learner = config.learner.model_copy(update={"anneal": True, "t_max": 5, "optimizer": "sgd"})
     halfway = []
