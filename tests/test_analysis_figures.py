@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -102,7 +103,7 @@ def at_learning_rates(scores):
     [
         (
             {1e-4: (0.1, 0.1), 1e-3: (36.0, 2.0)},
-            "With learning rate 0.0001, none of the worker counts tried (4 or 20) learned anything",
+            "With learning rate 0.0001, none of the worker counts tried (4 or 20) reached 1 pipe an episode",
             "With learning rate 0.001, 4 and 20 workers learned (up to 36.0 pipes an episode).",
         ),
         (
@@ -115,7 +116,7 @@ def at_learning_rates(scores):
         ),
         (
             {1e-4: (0.1, 0.1), 1e-3: (0.1, 0.1)},
-            "With learning rate 0.0001, none of the worker counts tried (4 or 20) learned anything",
+            "With learning rate 0.0001, none of the worker counts tried (4 or 20) reached 1 pipe an episode",
             "With learning rate 0.001, none learned.",
         ),
     ],
@@ -130,6 +131,16 @@ def test_settings_are_told_apart_where_they_are_compared(remedies):
     shown = remedies.shown.schedules()
     assert [schedule.title for schedule in shown] == ["queue unbounded", "queue bounded", "queue dropping"]
     assert len({style.tone(schedule) for schedule in shown}) == 3
+
+
+@pytest.mark.parametrize(("noise", "doubt"), [(0.002, ""), (0.2, ", which may be chance")])
+def test_settings_that_all_fall_short_are_still_compared(noise, doubt):
+    cases = {"lstm": {"final_score": 0.3, **COSTS}, "conv": {"final_score": 0.25, **COSTS}}
+    study = joined(*(made_up({"2": numbers}, 3, noise, model=name) for name, numbers in cases.items()))
+    first, last = answer.answer(study).split(". ", 1)
+    assert first == "None of the 2 combinations tried reached 1 pipe an episode, the least that counts as learned"
+    assert re.fullmatch(rf"model \w+ ends 0\.\d+ \[\S+, \S+\] pipes higher than model \w+{doubt}\.", last), last
+    assert doubt or last.startswith("model lstm")
 
 
 def grey(colour):

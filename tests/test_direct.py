@@ -17,8 +17,8 @@ TIMES = ("started_s", "finished_s", "applied_s", "wall_s", "queue_wait_s", "mast
 ITS_OWN = (*TIMES, "queue_length")  # the readable master does not count what it has not taken from the rings yet
 
 
-def config_of(**settings):
-    return RunConfig(workers=str(SLOTS), episodes=10_000, runtime="processes", **settings)
+def config_of(workers=str(SLOTS), **settings):
+    return RunConfig(workers=workers, episodes=10_000, runtime="processes", **settings)
 
 
 def fill(arrays, round_number, agents):
@@ -106,19 +106,22 @@ def test_records_have_the_clocks_of_the_run():
 
 
 @pytest.mark.parametrize(
-    ("at_hand", "wait_s", "sent", "nap_us"),
+    ("workers", "at_hand", "wait_s", "sent", "nap_us"),
     [
-        (2, 0.0, 300, 3_000),  # a third of three workers needs 3.3 ms, which is too long
-        (2, 0.0, 3_000, 333),
-        (2, 0.001, 3_000, 0),  # a game that waits leaves cores free
-        (3, 0.0, 3_000, 0),  # each worker has its own
+        ("3", 2, 0.0, 300, 3_000),  # a third of three workers needs 3.3 ms, which is too long
+        ("3", 2, 0.0, 3_000, 333),
+        ("40", 2, 0.0, 3_000, 2_000),  # a third of forty would fill the rings of the two that play
+        ("3", 2, 0.001, 3_000, 0),  # a game that waits leaves cores free
+        ("3", 3, 0.0, 3_000, 0),  # each worker has its own
     ],
 )
-def test_the_master_lets_a_third_of_a_round_come_together(monkeypatch, at_hand, wait_s, sent, nap_us):
+def test_the_master_lets_a_third_of_a_round_come_together_but_no_ring_be_full(
+    monkeypatch, workers, at_hand, wait_s, sent, nap_us
+):
     clock_s = 100.0
     monkeypatch.setattr("a3c_core.real.direct.time.monotonic", lambda: clock_s)
     monkeypatch.setattr("a3c_core.real.direct.cores", lambda: at_hand)
-    config = config_of(environment={"wait_s": wait_s})
+    config = config_of(workers=workers, environment={"wait_s": wait_s})
     runtime = DirectRuntime(config, load_profile("uniform"), new_learner(config), lambda records: None)
     runtime._set_nap()  # no time has passed: nothing is known yet
     assert runtime._numbers["nap_us"] == 0

@@ -9,6 +9,8 @@ import numpy as np
 
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.learners.new import new_learner
+from a3c_core.models.parameters import Vector
+from a3c_core.real.channels import letter_of
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.pool import NO_BELL, Member
 from a3c_core.real.runtime import RealRuntime
@@ -35,7 +37,8 @@ class Feeder:
         self._arrays = arrays
         self._message = Message(0, 62, 0.0, episodes=1)
         self._episode = Episode(0, 0.0, 0, -5.0, 62, False, 0.0, 0.7)  # an untrained bird's
-        self._gradient = np.random.default_rng(_SEED).standard_normal(arrays.gradients.shape[-1], np.float32)
+        size = arrays.gradients.shape[-1]
+        self._gradient: Vector = np.random.default_rng(_SEED).standard_normal((size,), np.float32)
         arrays.gradients[...] = self._gradient
         arrays.messages[...] = self._message
         arrays.episodes[...] = self._episode
@@ -46,7 +49,7 @@ class Feeder:
         """Fill all slots, which are empty; return how many gradients wait now."""
         for gradients in self._gradient_ends:
             for _ in range(RING_SIZE):
-                gradients.send((self._message, (self._episode,), self._gradient))
+                gradients.send(letter_of(self._message, (self._episode,), self._gradient))
         self._arrays.slots["sent"] += RING_SIZE
         return len(self._arrays.slots) * RING_SIZE
 

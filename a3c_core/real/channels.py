@@ -209,13 +209,18 @@ class QueueChannel(SharedChannel):
         return self._version
 
     def _hand_over(self, message: Message, work: Work) -> None:
-        letter = message, work.episodes, work.gradient
+        letter = letter_of(message, work.episodes, work.gradient)
         if work.gradient.nbytes <= _FITS_BYTES:
             self._gradients.send(letter)  # first, so that the master finds it when it comes
             self._announce()
         else:
             self._announce()  # first: it only fits through the pipe while the master reads
             self._gradients.send(letter)
+
+
+def letter_of(message: Message, episodes: tuple[Episode, ...], gradient: Vector) -> tuple[Any, ...]:
+    """Return what goes through a pipe: plain tuples, which pickle reads in half the time of named ones."""
+    return tuple(message), tuple(map(tuple, episodes)), gradient
 
 
 class HogwildChannel(SharedChannel):

@@ -21,7 +21,7 @@ from a3c_core.progress import Progress
 from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
 from a3c_core.real.pool import Pool
 from a3c_core.real.runtime import LOOK_S, RealRuntime
-from a3c_core.real.shared_memory import SharedArrays
+from a3c_core.real.shared_memory import RING_SIZE, SharedArrays
 from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RecordBlock, one_record, update_table
 from a3c_core.runtime import Arrays
 from a3c_core.topologies.exchange import ExchangeConfig
@@ -30,6 +30,7 @@ from a3c_core.virtual.costs import CostProfile
 _TOTALS = ("env_steps", "sent", "applied", "rejected", "queue_peak")
 _NAP_S = 3e-3  # the longest
 _NAP_ROUNDS = 1 / 3  # gradients that may come together in a nap, for each worker
+_NAP_RINGS = 3 / 8  # and of their rings, for each core: a worker whose ring is full has to wait for the master
 _PLAIN = ExchangeConfig()
 _FREE = {"channel", "queue_size", "combine", "beyond"}  # settings that change nothing here
 
@@ -130,7 +131,8 @@ class DirectRuntime(RealRuntime):
         passed_s = now_s - self._counted_s
         if self._are_crowded and passed_s >= LOOK_S:
             every_s = passed_s / max(1, sent - self._counted)
-            self._numbers["nap_us"] = 1e6 * min(_NAP_S, _NAP_ROUNDS * len(self._slots) * every_s)
+            together = min(_NAP_ROUNDS * len(self._slots), _NAP_RINGS * RING_SIZE * cores())
+            self._numbers["nap_us"] = 1e6 * min(_NAP_S, together * every_s)
             self._counted, self._counted_s = sent, now_s
 
     def _replace_lost(self) -> None:

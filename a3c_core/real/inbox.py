@@ -119,9 +119,10 @@ class Inbox:
         connection = self._pool.members[slot].gradients
         assert connection is not None
         try:
-            return connection.recv()
+            message, episodes, gradient = connection.recv()
         except (EOFError, OSError):
             return None
+        return Message._make(message), tuple(map(Episode._make, episodes)), gradient
 
     def accept(self, slot: int) -> None:
         """Say that the next message of `slot` has been taken over."""

@@ -34,7 +34,8 @@ class Outcomes:
 
     def __init__(self, config: RunConfig, log: EpisodeLog, learner: Learner, profile: CostProfile):
         self._config, self._log, self._learner = config, log, learner
-        by_profile = config.schedule.clock == "profile" and not config.is_paced  # or else the run's clock is the rules'
+        changes = config.span.start != config.span.end  # or else nobody asks how long episodes take
+        by_profile = changes and config.schedule.clock == "profile" and not config.is_paced
         self._repeats = gradients_of_play(make_algorithm(config.algorithm, config.learner)) - 1
         self._profile = profile
         self._episode_s = self._by_profile if by_profile else None

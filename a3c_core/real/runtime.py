@@ -65,6 +65,7 @@ class RealRuntime:
         self._topology = topologies.TOPOLOGIES.get(config.topology)
         self._remedies = Remedies(config.gradients, master)
         self._hogwild, self._gradients = not self._topology.has_master, config.gradients
+        self._combine: Any = None if self._hogwild else functools.partial(self._topology.combine, config.exchange)
         self._waits_for_apply = self._gradients.pull == "after_apply"
         self.block = memory.new_block(config, master)
         self._arrays, self._slots = self.block.arrays, self.block.arrays.slots
@@ -242,9 +243,8 @@ class RealRuntime:
         """Let the learner have what was taken, or make do with what it has kept; publish what comes of it."""
         version, queue = self.master.version, self._queue
         pulled = [(arrival.message.version_pulled, vector) for arrival, vector in taken]
-        combine = functools.partial(self._topology.combine, self.config.exchange)
-        result = self._remedies.apply(combine, pulled, self._outcomes.progress())
-        arrivals = [arrival._replace(taken_s=taken_s) for arrival, _ in taken]
+        result = self._remedies.apply(self._combine, pulled, self._outcomes.progress())
+        arrivals = [arrival.at(taken_s) for arrival, _ in taken]
         settled, queue.joined = settled_by(result, queue.joined, arrivals)
         if result is not None and settled:
             self.inbox.publish(self.master)

@@ -96,7 +96,9 @@ INBOX = np.dtype(  # the master's own place
     ]
 )
 
-RING_SIZE = 8  # messages that a worker can have under way
+# Messages that a worker can have under way. Twice as many let forty workers on two cores play 5 % more steps, but make
+# gradients half as old again (15 updates instead of 10 with four workers), which costs more than it gains.
+RING_SIZE = 8
 
 _MOST = 2**32  # messages or models of one worker
 

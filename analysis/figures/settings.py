@@ -11,7 +11,7 @@ from analysis.figures import style
 from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import legend_title
 from analysis.figures.score_axes import plot_score_over
-from analysis.words import capital, listed, number
+from analysis.words import apart, capital, listed, number
 
 _ROW = 0.8  # of the distance between rows: what the schedules of a setting take
 _SCHEDULE_INCHES = 0.13  # of a row's height, for each of its schedules
@@ -90,11 +90,28 @@ def sentence(study: Study) -> str:
         said = [f"{len(said)} of {len(cases)} combinations"]
     failed = f"not all runs learned with {listed(said)}" if said else ""
     if not ends:
-        return f"{capital(failed)}."
+        return _of_the_best(cases) or f"{capital(failed)}."
     low, high = min(ends, key=lambda k: ends[k]), max(ends, key=lambda k: ends[k])
     least, most = number(ends[low]), f"{number(ends[high])} {study.score.unit}"
     span = f"Runs that learned end between {least} ({low}) and {most} ({high})"
     return f"{span}; {failed}." if failed else f"{span}."
+
+
+def _of_the_best(cases: list[tuple[Study, Schedule]]) -> str:
+    """Say how far the best of settings that all learned too little is above the others, seed by seed; "" if unknown."""
+    same = len({schedule.label for _, schedule in cases}) == 1
+    names = {case: case[0].variants[0] if same else _name(*case) for case in cases}
+    best, *others = sorted(cases, key=lambda case: -case[0].estimate(case[1], "final_score").value)[:_MOST_NAMED]
+    said = []
+    for other in others:
+        ours, theirs = (part.values(schedule, "final_score") for part, schedule in (best, other))
+        seeds = ours.index.intersection(theirs.index)
+        if len(seeds) < 2:
+            return ""
+        difference = statistics.paired_difference(ours[seeds].to_numpy(), theirs[seeds].to_numpy())
+        chance = ", which may be chance" if difference.low <= 0 else ""
+        said.append(f"{apart(difference, best[0].score.unit)} than {names[other]}{chance}")
+    return f"{names[best]} ends {listed(said)}."
 
 
 def _name(part: Study, schedule: Schedule) -> str:

@@ -68,9 +68,11 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
     if not learned:
         counts = listed([s.label for s in failed], "or")
         none = "None" if where == "Here" else f"{where} none"
-        some = any(outcomes.learned(study, s).any() for s in failed)
-        little = "in most of its runs" if some else f"anything in {study.length}"
-        return f"{none} of the worker counts tried ({counts}) learned {little}."
+        if any(outcomes.learned(study, s).any() for s in failed):
+            return f"{none} of the worker counts tried ({counts}) learned in most of its runs."
+        ends = listed(with_interval(outcomes.shown_estimate(study, s)) for s in failed)
+        after = f"after {study.length} the mean is {ends}"
+        return f"{none} of the worker counts tried ({counts}) {_too_little(study)}: {after}."
     reached = _ends(study, learned)
     if not failed and len(learned) == 1:
         return f"{where} {reached}."
@@ -83,6 +85,10 @@ def _what(study: Study, learned: list[Schedule], failed: list[Schedule], where: 
         bears = f"{fine} workers, not {lost}"
     fate = f"with {lost} workers {how_many_learned(study, failed)} learned"
     return f"{where} one learner bears {bears}: {reached}, while {fate}."
+
+
+def _too_little(study: Study) -> str:
+    return f"reached {study.score.amount(study.score.learned_above)} an episode, the least that counts as learned"
 
 
 def _ends(study: Study, learned: list[Schedule]) -> str:
@@ -113,7 +119,9 @@ def _why(study: Study, learned: list[Schedule], failed: list[Schedule]) -> str:
     if not failed:
         return f"Before the runs, {limit.costs}, so {limit.words}.{_dynamic(study)}"
     if not learned and not any(study.values(s, "collapsed").astype(bool).any() for s in failed):
-        return "No queue outgrew its master either: the runs may just be too short to learn."
+        ages = listed(number(study.estimate(s, "staleness_mean").value) for s in failed)
+        late = f"No queue outgrew its master, and gradients come {ages} updates late"
+        return f"{late}: the runs may just be too short to learn ({limit.costs}, so {limit.words})."
     agrees = (not learned or learned[-1].end < limit.high) and failed[0].end >= limit.low
     if not agrees:
         words = f"The master's capacity does not explain it: {limit.costs}, so {limit.words}"
@@ -157,7 +165,7 @@ def _of_settings(study: Study) -> str:
     if not names[False]:
         return f"All of the {everything} combinations tried learned."
     if not names[True]:
-        return f"None of the {everything} combinations tried learned anything."
+        return f"None of the {everything} combinations tried {_too_little(study)}."
     if everything > 10 or not study.compares_settings:
         return f"{len(names[True])} of the {everything} combinations tried learned, {len(names[False])} did not."
     return f"Of what was tried, {listed(names[True])} learned; {listed(names[False])} did not."
