@@ -22,7 +22,7 @@ class Arrival(NamedTuple):
     taken_s: float = math.nan  # when the master took it up
 
     def at(self, taken_s: float) -> "Arrival":
-        """Return the same, taken up: `_replace` takes three times as long, and others wait for the master."""
+        """Return the same, taken up: `_replace` takes twice as long, and others wait for the master."""
         return Arrival(self.slot, self.message, self.episodes, self.queue_length, taken_s)
 
 
