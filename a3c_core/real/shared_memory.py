@@ -96,8 +96,8 @@ INBOX = np.dtype(  # the master's own place
     ]
 )
 
-# Messages that a worker can have under way. Twice as many let forty workers on two cores play 5 % more steps, but make
-# gradients half as old again (15 updates instead of 10 with four workers), which costs more than it gains.
+# Messages that a worker can have under way. With more, workers that outnumber the cores would wait less, but gradients
+# would be older, and less would be learned from them.
 RING_SIZE = 8
 
 _MOST = 2**32  # messages or models of one worker
