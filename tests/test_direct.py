@@ -1,5 +1,7 @@
 """The compiled master deals with the workers' rings as the readable one does: the same parameters, the same records."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime
-from a3c_core.real.shared_memory import RING_SIZE, Message
+from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message
 from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode
 
@@ -93,6 +95,31 @@ def test_a_gradient_finds_all_that_came_before_it():
     assert runtime.log.totals.queue_peak == waiting
 
 
+def test_it_wakes_those_who_have_what_they_wait_for_once():
+    config = config_of()
+    runtime = DirectRuntime(config, load_profile("uniform"), new_learner(config), lambda block: None)
+    feeder = Feeder(runtime.block.arrays, SLOTS, pipes=False)
+    runtime.open(feeder)
+    ears = []
+    for member in feeder.members.values():
+        ear, member.wake = os.pipe()
+        os.set_blocking(ear, False)
+        ears.append(ear)
+    waiting, granted = runtime.block.arrays.slots["waiting"], runtime.roster.grants
+    waiting[:] = ACCEPTED, GRANTED, SERVED
+    fill(runtime.block.arrays, 0, agents=1)
+    for under_way in (0, 1):  # the second worker has been granted nothing yet, then something
+        granted.tally.under_way[1], granted.tally.left[0] = under_way, 0
+        granted.tally.under_way[[0, 2]] = RING_SIZE
+        runtime._attend(0.0)
+        runtime._attend(0.0)
+        assert waiting.tolist() == [0, 0 if under_way else GRANTED, SERVED]
+    assert os.read(ears[0], 9) == os.read(ears[1], 9) != b""
+    with pytest.raises(BlockingIOError):
+        os.read(ears[2], 9)
+    runtime.block.close()
+
+
 def test_records_have_the_clocks_of_the_run():
     _, records, updates, runtime, *_ = dealt_with(DirectRuntime, config_of())
     applied = [record.applied_s for record in records]
@@ -110,7 +137,7 @@ def test_records_have_the_clocks_of_the_run():
     [
         ("3", 2, 0.0, 300, 3_000),  # a third of three workers needs 3.3 ms, which is too long
         ("3", 2, 0.0, 3_000, 333),
-        ("40", 2, 0.0, 3_000, 2_000),  # a third of forty would fill the rings of the two that play
+        ("40", 2, 0.0, 3_000, 2_666),  # a third of forty would fill the rings of the two that play
         ("3", 2, 0.001, 3_000, 0),  # a game that waits leaves cores free
         ("3", 3, 0.0, 3_000, 0),  # each worker has its own
     ],

@@ -73,7 +73,7 @@ class SharedChannel:
     def settings(self) -> dict[str, int]:
         """Return what a worker must know to do the channel's work itself, in compiled code."""
         waits = {name: getattr(self, f"_{name}") for name in ("until_applied", "until_accepted", "until_permitted")}
-        return {**waits, "doorbell": self._doorbell, "generation": self._generation}
+        return {**waits, "doorbell": self._doorbell, "wake": self._wake, "generation": self._generation}
 
     def await_need(self, need: int, next_episode: int) -> None:
         """Wait for what keeps a worker from going on: NOTHING, NO_ROOM, UNWANTED or what it is to be woken for."""

@@ -12,7 +12,7 @@ from a3c_core.engines import kernels
 from a3c_core.engines.working_memory import Buffers
 from a3c_core.games import flappy
 from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.machine.system_calls import Desk, now_s, ordered, ring, seen, written
+from a3c_core.machine.system_calls import Desk, now_s, ordered, ring, seen, sleep, written
 from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import ACCEPTED, AT_ONCE, GRANTED, NO_ROOM, NOTHING, PERMITTED, SERVED, UNWANTED
 from a3c_core.streams import write_words
@@ -25,6 +25,7 @@ NUMBERS = np.dtype(
         *[(name, "f8") for name in ("started_s", "reward", "loss", "entropy")],
     ]
 )
+_PATIENCE_S = 0.02  # beyond which Python waits, and looks whether this worker is still wanted
 
 
 class Place(NamedTuple):
@@ -58,12 +59,38 @@ class Player(NamedTuple):
 
 @exact
 def work_on(place, player, pieces):
-    """Do `pieces` pieces of work, as far as nothing is to be waited for; return what is."""
+    """Do `pieces` pieces of work, as far as nothing is to be waited for that takes long; return what does."""
     for _ in range(pieces):
         need = _work_once(place, player)
-        if need != NOTHING:
+        if need != NOTHING and not _is_soon_met(place, player, need):
             return need
     return NOTHING
+
+
+@inner
+def _is_soon_met(place, player, need):
+    """Wait a little for a place in the ring or for a grant; return whether it has come."""
+    slot, desk = place.slot[0], player.desk
+    if need != ACCEPTED and need != GRANTED:
+        return False
+    began_s = now_s(desk)
+    until_s = began_s + _PATIENCE_S
+    while not _is_met(place, player, need) and not slot.stop and now_s(desk) < until_s:
+        slot.waiting = need  # the master clears it when it wakes us, so that it does so once
+        ordered()  # it sees that we wait, or we see what it has done
+        if not _is_met(place, player, need):
+            sleep(desk, player.given[0].wake, until_s - now_s(desk))
+    slot.waiting = NOTHING
+    slot.wait_s += now_s(desk) - began_s
+    return _is_met(place, player, need)
+
+
+@inner
+def _is_met(place, player, need):
+    slot, numbers = place.slot[0], player.numbers[0]
+    if need == ACCEPTED:
+        return numbers.sent - slot.accepted < place.messages.size
+    return slot.granted > numbers.next_episode and not slot.stop
 
 
 @inner

@@ -19,7 +19,7 @@ from a3c_core.learners.gradients import GradientLearner
 from a3c_core.machine.cores import cores
 from a3c_core.progress import Progress
 from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
-from a3c_core.real.pool import Pool
+from a3c_core.real.pool import NO_BELL, Pool
 from a3c_core.real.runtime import LOOK_S, RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, SharedArrays
 from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RecordBlock, one_record, update_table
@@ -30,7 +30,7 @@ from a3c_core.virtual.costs import CostProfile
 _TOTALS = ("env_steps", "sent", "applied", "rejected", "queue_peak")
 _NAP_S = 3e-3  # the longest
 _NAP_ROUNDS = 1 / 3  # gradients that may come together in a nap, for each worker
-_NAP_RINGS = 3 / 8  # and of their rings, for each core: a worker whose ring is full has to wait for the master
+_NAP_RINGS = 1 / 2  # and of their rings, for each core: a worker whose ring is full has to wait for the master
 _PLAIN = ExchangeConfig()
 _FREE = {"channel", "queue_size", "combine", "beyond"}  # settings that change nothing here
 
@@ -113,15 +113,16 @@ class DirectRuntime(RealRuntime):
         numbers["busy_s"], numbers["awake_since_s"] = self._busy_s + inbox.busy_s, inbox.awake_since_s
         numbers["until_s"], numbers["enough"] = until_s, self.write_up_after
         self._set_nap()
-        is_waited_for = attend(self._rings, self._learning, self._board)
+        self._board.buttons[:] = NO_BELL
+        for slot, member in self.pool.members.items():
+            self._board.buttons[slot] = member.wake
+        attend(self._rings, self._learning, self._board)
         inbox.busy_s, inbox.awake_since_s = numbers["busy_s"].item() - self._busy_s, numbers["awake_since_s"].item()
         self._busy_s += inbox.count_busy()
         optimizer.updates, optimizer.rejected = int(numbers["version"]), int(numbers["rejected"])
         self.log.episodes = int(numbers["episodes"])
         for name in _TOTALS:
             setattr(self.log.totals, name, numbers[name].item())
-        if is_waited_for:
-            inbox.wake_all()
         if max(numbers["updates"], numbers["records"]) >= self.write_up_after:
             self.settle()
 

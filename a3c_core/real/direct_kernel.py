@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from a3c_core.learners.optimizers import rate_at, update
 from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.machine.system_calls import Desk, nap, new_desk, now_s, ordered, seen, sleep, written
+from a3c_core.machine.system_calls import Desk, nap, new_desk, now_s, ordered, ring, seen, sleep, written
 from a3c_core.models.parameters import Vector
 from a3c_core.real.grants import Tally, end_and_grant
 from a3c_core.real.pool import NO_BELL
@@ -60,6 +60,7 @@ class Board(NamedTuple):
     numbers: Records  # NUMBERS [1]
     recorded: NDArray[np.int64]  # [L], numbers of episodes below which all are recorded
     heard_s: NDArray[np.float64]  # [L], of the last message
+    buttons: NDArray[np.int32]  # [L], descriptors that wake the workers; NO_BELL where there is none
     desk: Desk
     records: Records  # RECORD [BLOCK_RECORDS]
     updates: Records  # UPDATE [BLOCK_RECORDS]
@@ -70,6 +71,7 @@ def new_board(slots: int) -> Board:
         np.zeros(1, NUMBERS),
         recorded=np.zeros(slots, np.int64),
         heard_s=np.zeros(slots),
+        buttons=np.full(slots, NO_BELL, np.int32),
         desk=new_desk(),
         records=np.zeros(BLOCK_RECORDS, RECORD),
         updates=np.zeros(BLOCK_RECORDS, UPDATE),
@@ -78,29 +80,26 @@ def new_board(slots: int) -> Board:
 
 @exact
 def attend(rings, learning, board):
-    """Deal with what waits, and sleep while nothing does, until Python is needed: the master's whole loop.
-
-    Return whether that is for a worker who waits to be woken.
-    """
+    """Deal with what waits, and sleep while nothing does, until Python is needed: the master's whole loop."""
     numbers = board.numbers[0]
     while True:
         left = deal(rings, learning, board)
         rings.inbox[0].room = numbers.capacity - left
         ordered()
-        if _is_waited_for(rings):
-            return True
+        _wake_all(rings, board)
         if left > 0 or _is_due(board, learning) or not _await_message(rings, board):
-            return False
+            return
 
 
 @inner
-def _is_waited_for(rings):
-    """Return whether a worker waits for what it has by now."""
+def _wake_all(rings, board):
+    """Wake the workers that wait for what they have by now."""
     for slot in range(rings.waiting.size):
         occasion = rings.waiting[slot]
         if occasion == ACCEPTED or (occasion == GRANTED and rings.grants.under_way[slot] > 0):
-            return True
-    return False
+            rings.waiting[slot] = 0
+            written()  # before its worker, awake again, may say that it waits for something else
+            ring(board.desk, board.buttons[slot])
 
 
 @inner

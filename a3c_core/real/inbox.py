@@ -11,7 +11,6 @@ from a3c_core.models.parameters import Vector
 from a3c_core.real.pool import Pool
 from a3c_core.real.shared_memory import (
     ACCEPTED,
-    GRANTED,
     MAILED,
     RING_SIZE,
     SERVED,
@@ -78,11 +77,6 @@ class Inbox:
         if self._waiting[slot] == occasion and slot in self._pool.members:
             self._waiting[slot] = 0
             self._pool.wake(slot)
-
-    def wake_all(self) -> None:
-        """Wake the workers that wait for a grant or for what they sent: others have granted and accepted."""
-        for slot in np.isin(self._waiting, (GRANTED, ACCEPTED)).nonzero()[0].tolist():
-            self.wake(slot, self._waiting[slot])
 
     # From the workers
 
