@@ -33,7 +33,7 @@ def shared_actions(seed: int) -> NDArray[np.uint64]:
     return stream_words(seed)[1]
 
 
-@exact
+@exact(allocates=True)
 def write_words(entropy, words):
     """Write into `words` (uint64 [2, 4]) what NumPy's SeedSequence makes of `entropy` (uint32 [4 or more]).
 

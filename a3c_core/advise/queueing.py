@@ -107,7 +107,7 @@ def draw(factors, stream):
     return factors[int(bits / 4294967296.0 * factors.size)]
 
 
-@exact
+@exact(allocates=True)
 def begin(system, worker, now_s, work_s, factors, stream, away, on_core):
     """Let a worker begin its next cycle: first what uses no core."""
     if system.latency_s > 0:
@@ -116,7 +116,7 @@ def begin(system, worker, now_s, work_s, factors, stream, away, on_core):
         heapq.heappush(on_core, (work_s + system.cycle_s * draw(factors, stream), worker))
 
 
-@exact
+@exact(allocates=True)
 def run(system, cycle_factors, service_factors, seed, events):
     """Return (seconds, busy, queue's integral, its growth, parcels played) and every staleness, after warming up."""
     workers, stream = system.workers, np.array([seed], np.uint32)

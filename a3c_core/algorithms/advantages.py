@@ -8,7 +8,7 @@ import numpy as np
 from a3c_core.machine.jit import exact
 
 
-@exact
+@exact(allocates=True)
 def generalised_advantages(rewards, values, lengths, bootstrap_values, gamma, trace_decay):
     """Return float32 [N]: sums of temporal differences, discounted by gamma * trace_decay, within each trajectory.
 
@@ -27,7 +27,7 @@ def generalised_advantages(rewards, values, lengths, bootstrap_values, gamma, tr
     return advantages
 
 
-@exact
+@exact(allocates=True)
 def vtrace_targets(rewards, values, weights, lengths, bootstrap_values, gamma, rho_bar, c_bar):
     """Return float32 [N, 2]: the policy's advantages, and what the critic should predict.
 

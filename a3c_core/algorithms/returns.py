@@ -11,7 +11,7 @@ from a3c_core.machine.jit import exact
 _EPSILON = 1e-9  # the report's guard against a trajectory whose returns are all alike
 
 
-@exact
+@exact(allocates=True)
 def discounted_returns(rewards, values, bootstrap_value, gamma, t_max):
     """Return float32 [T]: discounted sums of `rewards` [T] to the end, or (t_max > 0) to the end of their chunk.
 
@@ -29,7 +29,7 @@ def discounted_returns(rewards, values, bootstrap_value, gamma, t_max):
     return returns
 
 
-@exact
+@exact(allocates=True)
 def standardised(returns):
     """Return `returns` [T] shifted to mean 0 and scaled to deviation 1, as the report does for every episode."""
     total = 0.0
@@ -46,7 +46,7 @@ def standardised(returns):
     return result
 
 
-@exact
+@exact(allocates=True)
 def cut_returns(rewards, value, gamma):
     """Return float64 [T]: discounted sums of the `rewards` [T] of a trajectory that was cut off, not ended.
 
@@ -65,7 +65,7 @@ def cut_returns(rewards, value, gamma):
     return returns
 
 
-@exact
+@exact(allocates=True)
 def _consistent_bootstrap(sums, weights, value):
     """Return B = mean(R) + deviation(R) * value of the returns R = sums + weights * B [T], which depend on it.
 
@@ -102,7 +102,7 @@ def _moments(returns, weights):
     return variance / returns.size, covariance / returns.size, weights_variance / returns.size
 
 
-@exact
+@exact(allocates=True)
 def learning_targets(rewards, values, bootstrap_value, terminated, gamma, t_max, standardise, stretched):
     """Return float32 [T]: what the critic should predict and the advantage is measured from.
 

@@ -75,12 +75,12 @@ def blank(slots: int, rows: int) -> Agents:
 @fast
 def answer(parameters, version, slots, agents, at_once, limit, settings, buffers):
     """Predict for the agents in `slots` and play on; return (steps played, pieces that end, rows of the longest)."""
-    hidden_weights = unpack(parameters, buffers)
+    unpack(parameters, buffers)
     played = ending = longest = 0
     for i in range(slots.size):
         slot = slots[i]
         observe(agents.games[slot], settings.pixels, buffers.observations[i])
-        forward(hidden_weights, buffers, i)
+        forward(buffers, i)
         agents.bootstraps[slot] = buffers.values[i]  # counts only if a piece ends here
         if agents.states[slot] == OUT_OF_TIME:
             agents.states[slot] = ENDED

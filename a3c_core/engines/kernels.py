@@ -90,10 +90,10 @@ def rollout(parameters, games, stream, steps_left, settings, buffers, gradient):
 def play(parameters, games, stream, steps_left, settings, buffers):
     """Play up to `steps_left` steps of the one game in `games` [1]; return (steps, died), the buffers being written."""
     game = games[0]
-    hidden_weights = unpack(parameters, buffers)
+    unpack(parameters, buffers)
     for t in range(steps_left):
         observe(game, settings.pixels, buffers.observations[t])
-        forward(hidden_weights, buffers, t)
+        forward(buffers, t)
         probability_0 = _ONE / (_ONE + np.exp(buffers.preferences[t]))
         flap = uniform(stream) >= probability_0
         passed, died = step(game, flap)
@@ -105,7 +105,7 @@ def play(parameters, games, stream, steps_left, settings, buffers):
             buffers.values[t + 1] = _ZERO
             return t + 1, True
     observe(game, settings.pixels, buffers.observations[steps_left])
-    forward(hidden_weights, buffers, steps_left)
+    forward(buffers, steps_left)
     return steps_left, False
 
 
@@ -121,12 +121,12 @@ def observe(game, pixels, observation):
 @fast
 def evaluate(parameters, steps, buffers):
     """Write hidden units, preferences and values of the first `steps` observations in the buffers."""
-    hidden_weights = unpack(parameters, buffers)
+    unpack(parameters, buffers)
     for t in range(steps):
-        forward(hidden_weights, buffers, t)
+        forward(buffers, t)
 
 
-@fast
+@fast(allocates=True)
 def differentiate(steps, died, settings, buffers, gradient):
     """Write the gradient [P] of what the buffers hold; return (summed loss, mean entropy)."""
     returns = learning_targets(
@@ -171,7 +171,7 @@ def backward(steps, buffers, gradient):
 
 @fast
 def unpack(parameters, buffers):
-    """Copy the parameters into the buffers, both heads transposed; return the hidden layer's, [9, 128]."""
+    """Copy the parameters into the buffers, both heads transposed."""
     for i in range(INPUTS):
         for j in range(UNITS):
             buffers.hidden_weights[i, j] = parameters[i * UNITS + j]
@@ -182,13 +182,13 @@ def unpack(parameters, buffers):
     buffers.biases[0] = parameters[POLICY_BIAS]
     buffers.biases[1] = parameters[POLICY_BIAS + 1]
     buffers.biases[2] = parameters[_VALUE_BIAS]
-    return buffers.hidden_weights
 
 
 @fast
-def forward(w, buffers, t):
+def forward(buffers, t):
     """Write hidden units, preference and value of observation `t`. The inputs are unrolled so that LLVM vectorises."""
-    observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
+    observation, hidden = buffers.observations[t], buffers.hidden[t]
+    w, heads = buffers.hidden_weights, buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
     o4, o5, o6, o7 = observation[4], observation[5], observation[6], observation[7]
     observation[STATE_SIZE] = _ONE

@@ -38,11 +38,11 @@ def write_log_probabilities(preferences, actions, log_probabilities):
 @fast
 def evaluate_batch(parameters, observations, actions, buffers, log_probabilities, values):
     """Write what the network says of N steps: the actions' log-probabilities, and the values."""
-    hidden_weights = unpack(parameters, buffers)
+    unpack(parameters, buffers)
     for t in range(actions.size):
         for i in range(STATE_SIZE):
             buffers.observations[0, i] = observations[t, i]
-        forward(hidden_weights, buffers, 0)
+        forward(buffers, 0)
         log_probabilities[t] = log_probability(buffers.preferences[0], actions[t] == 1)
         values[t] = buffers.values[0]
 
@@ -50,11 +50,11 @@ def evaluate_batch(parameters, observations, actions, buffers, log_probabilities
 @fast
 def batch_gradient(parameters, observations, actions, targets, rows, settings, buffers, gradient, log_probabilities):
     """Write the gradient [P] of the loss summed over the steps `rows` [n], and their actions' log-probabilities [n]."""
-    hidden_weights = unpack(parameters, buffers)
+    unpack(parameters, buffers)
     for t in range(rows.size):
         for i in range(STATE_SIZE):
             buffers.observations[t, i] = observations[rows[t], i]
-        forward(hidden_weights, buffers, t)
+        forward(buffers, t)
         _write_errors(t, actions[rows[t]] == 1, targets[rows[t]], settings, buffers, log_probabilities)
     backward(rows.size, buffers, gradient)
 

@@ -24,14 +24,14 @@ class ReplaySettings(NamedTuple):
 @fast
 def replay_gradient(published, batch, settings, buffers, gradient):
     """Write the gradient [P] of the loss summed over the steps of `batch`, a Transitions; return that loss."""
-    own = unpack(published[:_SIZE], buffers.heads, buffers.biases)
-    target = unpack(published[_SIZE:], buffers.target_heads, buffers.target_biases)
+    unpack(published[:_SIZE], buffers.hidden_weights, buffers.heads, buffers.biases)
+    unpack(published[_SIZE:], buffers.target_hidden_weights, buffers.target_heads, buffers.target_biases)
     loss = 0.0
     for t in range(batch.actions.size):
-        _write_value(own, target, batch.next_observations[t], settings.double, buffers, t)
+        _write_value(batch.next_observations[t], settings.double, buffers, t)
         for i in range(STATE_SIZE):
             buffers.observations[t, i] = batch.observations[t, i]
-        forward(own, buffers, t)
+        forward(buffers, t)
         goal = batch.rewards[t] + settings.gamma * (buffers.values[t] * batch.goes_on[t])
         action = batch.actions[t]
         error = goal - buffers.action_values[t, action]
@@ -44,14 +44,14 @@ def replay_gradient(published, batch, settings, buffers, gradient):
 
 
 @fast
-def _write_value(own, target, observation, double, buffers, t):
+def _write_value(observation, double, buffers, t):
     """Write the target network's value of an observation, of its own best action or of the network's."""
     for i in range(STATE_SIZE):
         buffers.observations[t, i] = observation[i]
     if double:
-        forward(own, buffers, t)
+        forward(buffers, t)
         buffers.actions[t] = buffers.action_values[t, 1] > buffers.action_values[t, 0]
-    judge_one(target, double, buffers, t)
+    judge_one(double, buffers, t)
 
 
 @fast

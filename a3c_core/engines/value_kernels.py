@@ -46,8 +46,10 @@ class Buffers(NamedTuple):
     rewards: NDArray[np.float32]  # [T]
     errors: NDArray[np.float32]  # [T, 2], d loss / d action values
     hidden_errors: NDArray[np.float32]  # [BLOCK, 128], d loss / d hidden
+    hidden_weights: NDArray[np.float32]  # [9, 128], the parameters' own
     heads: NDArray[np.float32]  # [2, 128]
     biases: NDArray[np.float32]  # [2]
+    target_hidden_weights: NDArray[np.float32]  # [9, 128]
     target_heads: NDArray[np.float32]  # [2, 128]
     target_biases: NDArray[np.float32]  # [2]
     heads_gradient: NDArray[np.float32]  # [2, 128]
@@ -66,8 +68,10 @@ def new_buffers(steps: int) -> Buffers:
         rewards=aligned(steps),
         errors=aligned(steps, _ACTIONS),
         hidden_errors=aligned(BLOCK, UNITS),
+        hidden_weights=aligned(INPUTS, UNITS),
         heads=aligned(_ACTIONS, UNITS),
         biases=aligned(_ACTIONS),
+        target_hidden_weights=aligned(INPUTS, UNITS),
         target_heads=aligned(_ACTIONS, UNITS),
         target_biases=aligned(_ACTIONS),
         heads_gradient=aligned(_ACTIONS, UNITS),
@@ -98,10 +102,10 @@ def play(published, games, stream, steps_left, settings, buffers):
 @fast
 def explore(parameters, game, stream, steps_left, settings, buffers):
     """Do what `play` does, without asking the target network."""
-    hidden_weights = unpack(parameters, buffers.heads, buffers.biases)
+    unpack(parameters, buffers.hidden_weights, buffers.heads, buffers.biases)
     for t in range(steps_left):
         observe(game, settings.pixels, buffers.observations[t])
-        forward(hidden_weights, buffers, t)
+        forward(buffers, t)
         flap = _choose(stream, buffers, t)
         passed, died = step(game, flap)
         outcome = settings.reward_death if died else settings.reward_alive
@@ -111,7 +115,7 @@ def explore(parameters, game, stream, steps_left, settings, buffers):
             return t + 1, True
     observe(game, settings.pixels, buffers.observations[steps_left])
     if settings.follows:
-        forward(hidden_weights, buffers, steps_left)
+        forward(buffers, steps_left)
         buffers.chosen[0] = _choose(stream, buffers, steps_left)
     return steps_left, False
 
@@ -133,9 +137,9 @@ def _choose(stream, buffers, t):
 @fast
 def judge(published, first, steps, died, settings, buffers):
     """Write what the target network says of the states from number `first` on, the one after the last step included."""
-    w = unpack(published[_SIZE:], buffers.target_heads, buffers.target_biases)
+    unpack(published[_SIZE:], buffers.target_hidden_weights, buffers.target_heads, buffers.target_biases)
     for t in range(first, steps if died else steps + 1):
-        judge_one(w, settings.follows, buffers, t)
+        judge_one(settings.follows, buffers, t)
     if died:
         buffers.values[steps] = _ZERO
 
@@ -143,12 +147,12 @@ def judge(published, first, steps, died, settings, buffers):
 @fast
 def evaluate(parameters, steps, buffers):
     """Write hidden units and action values of the first `steps` observations in the buffers."""
-    hidden_weights = unpack(parameters, buffers.heads, buffers.biases)
+    unpack(parameters, buffers.hidden_weights, buffers.heads, buffers.biases)
     for t in range(steps):
-        forward(hidden_weights, buffers, t)
+        forward(buffers, t)
 
 
-@fast
+@fast(allocates=True)
 def differentiate(steps, died, settings, buffers, gradient):
     """Write the gradient [P] of what the buffers hold; return (summed loss, mean entropy, of which there is none)."""
     rewards, values, errors = buffers.rewards[:steps], buffers.values, buffers.errors
@@ -195,20 +199,23 @@ def _hidden_errors(heads, hidden, errors, out):
 
 
 @fast
-def unpack(parameters, heads, biases):
-    """Transpose the head into `heads` [2, 128]; return the hidden layer's weights and bias as [9, 128]."""
+def unpack(parameters, hidden_weights, heads, biases):
+    """Copy a network into its buffers: hidden layer [9, 128], head, transposed, [2, 128], and biases [2]."""
+    for i in range(INPUTS):
+        for j in range(UNITS):
+            hidden_weights[i, j] = parameters[i * UNITS + j]
     for j in range(UNITS):
         heads[0, j] = parameters[HIDDEN_END + 2 * j]
         heads[1, j] = parameters[HIDDEN_END + 2 * j + 1]
     biases[0] = parameters[POLICY_BIAS]
     biases[1] = parameters[POLICY_BIAS + 1]
-    return parameters[:HIDDEN_END].reshape((INPUTS, UNITS))
 
 
 @fast
-def forward(w, buffers, t):
+def forward(buffers, t):
     """Write hidden units and action values of observation `t`. The inputs are unrolled so that LLVM vectorises."""
-    observation, hidden, heads = buffers.observations[t], buffers.hidden[t], buffers.heads
+    observation, hidden = buffers.observations[t], buffers.hidden[t]
+    w, heads = buffers.hidden_weights, buffers.heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
     o4, o5, o6, o7 = observation[4], observation[5], observation[6], observation[7]
     observation[STATE_SIZE] = _ONE
@@ -225,12 +232,12 @@ def forward(w, buffers, t):
 
 
 @fast
-def judge_one(w, follows, buffers, t):
+def judge_one(follows, buffers, t):
     """Write the target network's value of observation `t`.
 
     One function for both networks, with its arrays as arguments, took three times as long.
     """
-    observation, heads = buffers.observations[t], buffers.target_heads
+    observation, w, heads = buffers.observations[t], buffers.target_hidden_weights, buffers.target_heads
     o0, o1, o2, o3 = observation[0], observation[1], observation[2], observation[3]
     o4, o5, o6, o7 = observation[4], observation[5], observation[6], observation[7]
     value_0 = value_1 = _ZERO

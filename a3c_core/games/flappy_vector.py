@@ -18,7 +18,7 @@ _ONE_WORD = 1 << 32
 _PLAYING, _OVER = 0, 1  # an episode that is over begins anew with the next step, whatever its action
 
 
-@exact
+@exact(allocates=True)
 def _begin(game, seed, episode):
     entropy, words = np.zeros(6, np.uint32), np.empty((2, 4), np.uint64)
     entropy[0], entropy[5] = seed, episode  # of worker 0

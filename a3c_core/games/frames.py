@@ -23,7 +23,7 @@ SKY_RGB, PIPE_RGB, GROUND_RGB, BIRD_RGB = (113, 197, 207), (72, 140, 40), (186, 
 SKY, PIPE, GROUND, BIRD = (round(float(np.dot(rgb, LUMINANCE))) for rgb in (SKY_RGB, PIPE_RGB, GROUND_RGB, BIRD_RGB))
 
 
-@exact
+@exact(allocates=True)
 def draw_frame(game, out):
     """Write the plain picture of `game`, shrunk to uint8 [84, 84]; row 0 is the top."""
     line = np.empty(WIDTH, np.uint8)
@@ -93,7 +93,7 @@ def _add_band(narrow, top, bottom, sums):
             sums[i, j] += height * narrow[j]
 
 
-@exact
+@exact(allocates=True)
 def push_frame(game, stack):
     """Draw `game` as the newest of the frames in `stack`, uint8 [84, 84, 4], oldest first; the oldest drops out."""
     frame = np.empty((SIDE, SIDE), np.uint8)
@@ -106,7 +106,7 @@ def push_frame(game, stack):
             stack[i, j, 3] = frame[i, j]
 
 
-@exact
+@exact(allocates=True)
 def fill_stack(game, stack):
     """Draw `game` into all frames of `stack`, uint8 [84, 84, 4]."""
     frame = np.empty((SIDE, SIDE), np.uint8)

@@ -104,7 +104,7 @@ class ReplayMemory:
             kept[: len(self)] = arrays[name]
 
 
-@exact
+@exact(allocates=True)
 def drawn(count, size, stream):
     """Return `count` whole numbers below `size`, drawn with replacement."""
     rows = np.empty(count, np.int64)

@@ -35,22 +35,30 @@ if all(llvmlite.binding.get_host_cpu_features().get(name) for name in _ITS_INSTR
 numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")  # type: ignore[attr-defined]
 
 
-def exact(function: Callable[..., Any]) -> Any:
+def exact(function: Callable[..., Any] | None = None, *, allocates: bool = False) -> Any:
     """Compile with strict IEEE arithmetic: the game must match PLE to the last bit."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return _compiled(function, allocates)
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile like `exact`, but for compiled code alone: no wrapper for Python, which takes long for many arrays."""
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    return _compiled(function, allocates=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def fast(function: Callable[..., Any]) -> Any:
+def fast(function: Callable[..., Any] | None = None, *, allocates: bool = False) -> Any:
     """Compile the network's arithmetic, where sums may be re-ordered and fused so that they vectorise."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})(
-        function
-    )
+    return _compiled(function, allocates, fastmath={"reassoc", "contract", "nsz", "arcp"})
+
+
+def _compiled(function: Callable[..., Any] | None, allocates: bool, **options: Any) -> Any:
+    """Compile, or return what does, where it stands in a decorator with arguments.
+
+    Whoever calls compiled code holds its arrays meanwhile, so that it need not count who else does, which took half of
+    a short episode's time. What allocates has to count, and so has whoever is given what was allocated.
+    """
+    options.update(cache=True, nogil=True, error_model="numpy", _nrt=allocates)  # Numba's runtime: it counts and frees
+    compile_it = numba.njit(**options)
+    return compile_it if function is None else compile_it(function)
 
 
 def compilable(function: _Function) -> _Function:
