@@ -58,6 +58,8 @@ demo: setup  ## a small real sweep in virtual time, its picture and its report
 	$(RUN) run_sweep.py --grid quick
 	@echo && echo "Open results/quick/index.html for the report, or run 'make ui' for MLflow."
 
+# What is large goes back to the system when it is freed, and comes from there as zeros, or glibc writes those itself.
+test: export MALLOC_MMAP_THRESHOLD_ = 4194304
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
 	$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
 

@@ -1,6 +1,7 @@
 """The longest files first, so that all workers (`make test`) are done at about the same time; sweeps without pages."""
 
 import gc
+import io
 import signal
 from pathlib import Path
 
@@ -40,7 +41,12 @@ def pytest_configure():
     """Hear Ctrl-C, also where a script that is deaf to it started the tests: what they start would be deaf, too."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.set_threshold(50_000, 20, 50)  # or a fifth of the time goes to looking for cycles among a million objects
+    gc.set_threshold(200_000, 20, 50)  # or a fifth of the time goes to looking for cycles among a million objects
+
+
+def pytest_sessionfinish():
+    """Leave what is there as it is: pytest would look for cycles among all of it, five times."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
@@ -53,3 +59,17 @@ def pytest_collection_modifyitems(items):
 def no_page(monkeypatch):
     """Sweeps in the tests' own process make no page, which would take longer than they do."""
     monkeypatch.setattr("experiments.sweep.page.is_possible", lambda: False)
+
+
+@pytest.fixture(scope="module")
+def plain_pictures():
+    """Pictures with all their colours, hardly compressed, for pages whose words are tested: they take half the time."""
+
+    def plain(picture):
+        buffer = io.BytesIO()
+        picture.save(buffer, "png", compress_level=1)
+        return buffer.getvalue()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.figures.drawing._png", plain)
+        yield

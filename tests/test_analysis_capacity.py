@@ -16,7 +16,7 @@ from tests.capacity_words import check
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tmp_path_factory, plain_pictures):
     folder = make_tiny(tmp_path_factory.mktemp("results"))
     assert report.main([str(folder)]) == 0
     return folder

@@ -219,7 +219,7 @@ def test_a_second_reader_that_hangs_up_does_not_end_a_report(swept, tmp_path):
 
 @pytest.mark.parametrize(("step_s", "update_s"), [(0, 0), (0.01, 0), (0, 0.01)])
 @pytest.mark.filterwarnings("error")
-def test_a_profile_without_costs_has_a_report(tmp_path, step_s, update_s, monkeypatch):
+def test_a_profile_without_costs_has_a_report(tmp_path, step_s, update_s, monkeypatch, plain_pictures):
     (tmp_path / "free.yaml").write_text(f"step_s: {step_s}\nupdate_s: {update_s}\n")
     axes = {"workers": ["2", "4", "2->3"], "seed": [0, 1]}
     folder = make(tmp_path / "free", axes, episodes=100, profile=str(tmp_path / "free.yaml"))

@@ -1,7 +1,5 @@
 """Compiled code frees what it allocates, and counts nothing that it is merely lent."""
 
-import gc
-
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
@@ -9,6 +7,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from a3c_core.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.engines.kernels import differentiate, play
+from a3c_core.games import flappy, frames
 from a3c_core.machine.jit import exact, fast, inner
 from a3c_core.train import train
 
@@ -21,13 +20,11 @@ RUNS = {
     "trajectories": {"algorithm": "vtrace", "learner": {"batch_steps": 64}},
     "replay": {"algorithm": "dqn", "topology": "gorila"},
     "predictors": {"topology": "ga3c", "learner": PIECES},
-    "frames": {"engine": "tensorflow", "model": "conv", "environment": {"observation": "frames"}, "learner": PIECES},
 }
 
 
 def still_allocated() -> int:
     """Return how many pieces of memory compiled code has asked for and not freed."""
-    gc.collect()
     stats = rtsys.get_allocation_stats()
     return stats.mi_alloc - stats.mi_free
 
@@ -55,6 +52,14 @@ def test_advice_frees_what_it_allocates(counted):
     system = System(workers=3, cycle_s=1.0, service_s=0.1, latency_s=0.1)
     before = still_allocated()
     simulate(system, events=100)
+    assert still_allocated() == before
+
+
+def test_frames_free_what_they_allocate(counted):
+    game, stack = flappy.new_game(), np.zeros((frames.SIDE, frames.SIDE, 4), np.uint8)
+    before = still_allocated()
+    frames.fill_stack(game[0], stack)
+    frames.push_frame(game[0], stack)
     assert still_allocated() == before
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from a3c_core.machine.imports import as_if_missing
+from a3c_core.machine.imports import as_if_missing, for_good
 
 _CPU_LIMITS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 _UNUSED = ("matplotlib", "matplotlib.pyplot", "pandas", "sklearn")  # which Keras imports: a third of the time
@@ -40,7 +40,7 @@ def load_tensorflow() -> Any:
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its sums of small networks differ from run to run
     for name, value in _CPU_LIMITS.items():
         os.environ.setdefault(name, value)
-    with _stderr_silenced(), as_if_missing(*_UNUSED):
+    with for_good(), _stderr_silenced(), as_if_missing(*_UNUSED):
         import tensorflow as tf
     return tf
 

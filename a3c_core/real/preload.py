@@ -5,6 +5,7 @@ import mmap
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.games.base import EnvironmentConfig
+from a3c_core.machine.imports import for_good
 from a3c_core.parts import make_engine
 from a3c_core.real.channels import SharedChannel
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
@@ -35,5 +36,6 @@ def _load_cycle(engine: CompiledEngine) -> None:
 
 _engine = make_engine(_CONFIG)
 assert isinstance(_engine, CompiledEngine)
-_load_rollouts(_engine)
-_load_cycle(_engine)
+with for_good():
+    _load_rollouts(_engine)
+    _load_cycle(_engine)

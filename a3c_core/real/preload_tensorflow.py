@@ -4,8 +4,10 @@ It is only loaded. A process must be forked before it has threads, and TensorFlo
 """
 
 import a3c_core.real.worker_main  # noqa: F401  what a worker process imports
+from a3c_core.machine.imports import for_good
 from a3c_core.machine.tf import load_tensorflow
 from a3c_core.progress import worker_draw
 
 load_tensorflow()
-worker_draw(seed=0, worker=0)  # loads the compiled streams, which would take each worker a fifth of a second
+with for_good():
+    worker_draw(seed=0, worker=0)  # loads the compiled streams, which would take each worker a fifth of a second

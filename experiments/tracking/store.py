@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from a3c_core.machine.imports import for_good
 from experiments.tracking.uri import sqlite_path
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Deleted(Exception):
     """The experiment was deleted in MLflow; the message is for the user."""
 
 
+@for_good()
 def connect(uri: str) -> "MlflowClient":
     """Return a client, with the store's tables in place. This imports MLflow, which takes seconds."""
     for name, value in _ENVIRONMENT.items():
