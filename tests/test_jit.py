@@ -76,7 +76,7 @@ def test_an_array_that_nobody_frees_is_seen(counted):
 
 
 def test_what_is_lent_is_not_counted():
-    """Half of the time of a short episode in virtual time went to counting."""
+    """Nearly half of the time of a short episode in virtual time went to counting."""
 
     @inner
     def first(array):

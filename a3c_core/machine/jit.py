@@ -53,8 +53,8 @@ def fast(function: Callable[..., Any] | None = None, *, allocates: bool = False)
 def _compiled(function: Callable[..., Any] | None, allocates: bool, **options: Any) -> Any:
     """Compile, or return what does, where it stands in a decorator with arguments.
 
-    Whoever calls compiled code holds its arrays meanwhile, so that it need not count who else does, which took half of
-    a short episode's time. What allocates has to count, and so has whoever is given what was allocated.
+    Whoever calls compiled code holds its arrays meanwhile, so that it need not count who else does, which took nearly
+    half of a short episode's time. What allocates has to count, and so has whoever is given what was allocated.
     """
     options.update(cache=True, nogil=True, error_model="numpy", _nrt=allocates)  # Numba's runtime: it counts and frees
     compile_it = numba.njit(**options)
