@@ -15,7 +15,7 @@ from a3c_core.runtime import Runtime
 from a3c_core.virtual.compiled.runtime import CompiledSimulation
 from a3c_core.virtual.costs import load_profile
 
-_WARM_UP = 0.3  # of the time given: while everyone is in the first episode, few finish one
+_WARM_UP = 0.3  # of the time given, or longer: while everyone traces graphs, or is in the first episode, few finish one
 
 
 class Seen(NamedTuple):
@@ -57,7 +57,7 @@ def watch_virtual(config: RunConfig, parameters: Vector, seconds: float, way: An
 
 
 def _watch(runtime: Runtime, seconds: float, episodes: int = 1) -> Seen:
-    _run_on(runtime, seconds * _WARM_UP, 0)
+    _run_on(runtime, seconds * _WARM_UP, episodes)
     before, began_s, began_core_s = _counts(runtime), time.monotonic(), time.process_time()
     _run_on(runtime, seconds, runtime.log.episodes + episodes)
     taken_s, core_s = time.monotonic() - began_s, time.process_time() - began_core_s
