@@ -1,5 +1,7 @@
 """Compiled code frees what it allocates, and counts nothing that it is merely lent."""
 
+import gc
+
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
@@ -29,6 +31,13 @@ def still_allocated() -> int:
     return stats.mi_alloc - stats.mi_free
 
 
+def assert_all_freed(before: int) -> None:
+    """No more may be allocated than before, once cycles are looked for, in which an array may hang a while."""
+    if still_allocated() > before:
+        gc.collect()
+    assert still_allocated() <= before
+
+
 @pytest.fixture
 def counted():
     """Count what compiled code allocates."""
@@ -45,14 +54,15 @@ def test_a_run_frees_what_its_compiled_code_allocates(settings, counted):
     train(config)
     before = still_allocated()
     train(config)
-    assert still_allocated() == before
+    assert_all_freed(before)
 
 
 def test_advice_frees_what_it_allocates(counted):
     system = System(workers=3, cycle_s=1.0, service_s=0.1, latency_s=0.1)
+    simulate(system, events=100)
     before = still_allocated()
     simulate(system, events=100)
-    assert still_allocated() == before
+    assert_all_freed(before)
 
 
 def test_frames_free_what_they_allocate(counted):
@@ -60,7 +70,7 @@ def test_frames_free_what_they_allocate(counted):
     before = still_allocated()
     frames.fill_stack(game[0], stack)
     frames.push_frame(game[0], stack)
-    assert still_allocated() == before
+    assert_all_freed(before)
 
 
 def test_an_array_that_nobody_frees_is_seen(counted):
@@ -72,7 +82,7 @@ def test_an_array_that_nobody_frees_is_seen(counted):
     kept = made(3)
     assert still_allocated() == before + 1
     del kept
-    assert still_allocated() == before
+    assert_all_freed(before)
 
 
 def test_what_is_lent_is_not_counted():
