@@ -224,6 +224,15 @@ def test_gradient_belongs_to_the_receiver():
     assert np.array_equal(first, kept)
 
 
+@pytest.mark.parametrize("spoil", [lambda p: np.repeat(p, 2)[::2], lambda p: p.astype(np.float64)], ids=["gaps", "f64"])
+def test_parameters_that_lie_otherwise_are_refused(spoil):
+    compiled = engine("compiled")
+    world = compiled.new_environment()
+    world.begin_episode(1, 0, 0)
+    with pytest.raises((ValueError, TypeError), match=r"one behind the other|a different type"):
+        compiled.rollout(spoil(DenseModel().initial_parameters(0)), world)
+
+
 WORKER = """
 import sys
 import numba

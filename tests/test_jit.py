@@ -10,7 +10,8 @@ from a3c_core.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.engines.kernels import differentiate, play
 from a3c_core.games import flappy, frames
-from a3c_core.machine.jit import exact, fast, inner
+from a3c_core.learners.optimizers import global_norm
+from a3c_core.machine.jit import direct, exact, fast, inner
 from a3c_core.train import train
 
 PIECES = {"t_max": 5, "update_every": "t_max", "standardise": False}
@@ -83,6 +84,14 @@ def test_an_array_that_nobody_frees_is_seen(counted):
     assert still_allocated() == before + 1
     del kept
     assert_all_freed(before)
+
+
+def test_called_directly_it_is_the_same_function():
+    parameters = np.arange(5, dtype=np.float32)
+    norm = direct(global_norm, np.zeros(1, np.float32))
+    assert norm(parameters) == global_norm(parameters) == pytest.approx(np.linalg.norm(parameters))
+    with pytest.raises(TypeError, match="a different type"):
+        norm(parameters.astype(np.float64))
 
 
 def test_what_is_lent_is_not_counted():

@@ -3,8 +3,10 @@
 What it computes an algorithm with is a row of `arithmetic`.
 """
 
+import functools
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import FLAPPY_BIRD, Game
 from a3c_core.games.options import FLAPPY_ACTIONS
-from a3c_core.machine.jit import exact
+from a3c_core.machine.jit import direct, exact
 from a3c_core.models.base import Model
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
@@ -28,6 +30,7 @@ from a3c_core.progress import START, Progress
 from a3c_core.streams import ONE_WORD, shared_actions, stream_words, write_words
 
 _SAMPLED = 64  # one in so many rollouts is measured
+_FLOAT32 = np.dtype(np.float32)  # NumPy takes a while to find it by the type
 
 
 class CompiledFlappy:
@@ -39,7 +42,8 @@ class CompiledFlappy:
         self.episode_steps: NDArray[np.int64] = np.zeros(1, np.int64)
         self.chosen = NOT_CHOSEN
         self._is_new = True  # no episode has begun
-        self._entropy, self._words = np.zeros(6, np.uint32), np.empty((2, 4), np.uint64)  # of the episode's streams
+        self._streams = _new_streams()
+        self._begin = _compiled_begin()
         # whether it has streams of its own, for the game and for actions, and how often the game is reset
         self.ways = seeding == "episode", actions == "own", published_game.RESETS[seeding]
         if seeding != "episode":
@@ -51,8 +55,9 @@ class CompiledFlappy:
             self._is_new = False
         if seed | worker | episode < ONE_WORD:
             own_stream, own_actions, resets = self.ways
-            game, stream, entropy, words = self.game, self.stream, self._entropy, self._words
-            _begin(game, stream, entropy, words, seed, worker, episode, own_stream, own_actions, resets)
+            entropy, words = self._streams
+            begin = self._begin
+            begin(self.game, self.stream, entropy, words, seed, worker, episode, own_stream, own_actions, resets)
         else:
             flappy.begin_episode(self.game[0], self.stream, stream_words(seed, worker, episode), *self.ways)
         self.episode_steps[0] = 0
@@ -75,6 +80,16 @@ def _begin(games, stream, entropy, words, seed, worker, episode, own_stream, own
     entropy[0], entropy[4], entropy[5] = seed, worker, episode
     write_words(entropy, words)
     flappy.begin_episode(games[0], stream, words, own_stream, own_actions, resets)
+
+
+def _new_streams() -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """Return what an episode's streams are made of, and where they are put."""
+    return np.zeros(6, np.uint32), np.empty((2, 4), np.uint64)
+
+
+@functools.cache
+def _compiled_begin() -> Callable[..., None]:
+    return direct(_begin, flappy.new_game(), np.zeros(4, np.uint64), *_new_streams(), 0, 0, 0, True, True, 1)
 
 
 class CompiledEngine(OneAfterAnother):
@@ -125,11 +140,18 @@ class CompiledEngine(OneAfterAnother):
         if sampled or self._handed is None:
             return self._rollout_by_parts(published, environment, progress, sampled)
         settings, memory = self._handed
-        gradient = np.empty(self._size, np.float32)
-        steps, died, truncated, score, reward, loss, entropy = kernels.rollout_on(
+        gradient = np.empty(self._size, _FLOAT32)
+        steps, died, truncated, score, reward, loss, entropy = self._rollout_on(
             published, environment.game, environment.stream, environment.episode_steps, settings, memory, gradient
         )
         return Rollout(loss, entropy, steps, reward, score, died, truncated, gradient)
+
+    @functools.cached_property
+    def _rollout_on(self) -> Callable[..., Any]:
+        environment, parameters = self.new_environment(), np.empty(self._size, _FLOAT32)
+        game, stream, episode_steps = environment.game, environment.stream, environment.episode_steps
+        assert self._handed is not None
+        return direct(kernels.rollout_on, parameters, game, stream, episode_steps, *self._handed, parameters)
 
     def _rollout_by_parts(
         self, published: Vector, environment: CompiledFlappy, progress: Progress, sampled: bool

@@ -53,6 +53,8 @@ def rollout_on(parameters, games, stream, episode_steps, handed, memory, gradien
     `handed`: HANDED [1], the settings and lengths; `memory`: see `buffers_in`. Return (steps, died, whether the time
     limit ended the episode, its score so far, summed reward, summed loss, mean entropy).
     """
+    if parameters.strides[0] != parameters.itemsize:
+        raise ValueError("parameters must lie in memory one behind the other")
     given, begun = handed[0], episode_steps[0]
     settings = Settings(
         given.gamma,
@@ -162,11 +164,12 @@ def backward(steps, buffers, gradient):
         gradient[HIDDEN_END + 2 * j] = heads_gradient[0, j]
         gradient[HIDDEN_END + 2 * j + 1] = heads_gradient[1, j]
         gradient[POLICY_BIAS + 2 + j] = heads_gradient[2, j]
-    gradient[POLICY_BIAS] = gradient[POLICY_BIAS + 1] = gradient[_VALUE_BIAS] = _ZERO
+    bias_0 = bias_1 = value_bias = _ZERO  # summed in registers, not in the gradient
     for t in range(steps):
-        gradient[POLICY_BIAS] += errors[t, 0]
-        gradient[POLICY_BIAS + 1] += errors[t, 1]
-        gradient[_VALUE_BIAS] += errors[t, 2]
+        bias_0 += errors[t, 0]
+        bias_1 += errors[t, 1]
+        value_bias += errors[t, 2]
+    gradient[POLICY_BIAS], gradient[POLICY_BIAS + 1], gradient[_VALUE_BIAS] = bias_0, bias_1, value_bias
 
 
 @fast
@@ -213,8 +216,10 @@ def _head_errors(returns, settings, buffers):
     entropy_sum = 0.0
     for t in range(returns.size):
         preference = buffers.preferences[t]
-        p_1 = _ONE / (_ONE + np.exp(-preference))
-        log_p_1 = min(preference, _ZERO) - np.log1p(np.exp(-abs(preference)))
+        odds_0 = np.exp(-preference)
+        p_1 = _ONE / (_ONE + odds_0)
+        smaller_odds = odds_0 if preference >= _ZERO else np.exp(preference)  # mostly known: that spares a call
+        log_p_1 = min(preference, _ZERO) - np.log1p(smaller_odds)
         log_p_0 = log_p_1 - preference
         entropy = -(p_1 * log_p_1 + (_ONE - p_1) * log_p_0)
         flapped = buffers.actions[t] == 1

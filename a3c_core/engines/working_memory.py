@@ -12,7 +12,7 @@ from a3c_core.machine.jit import compilable
 UNITS = 128
 INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias
 _HEADS = 3  # logit of action 0, logit of action 1, value
-BLOCK = 64  # steps whose hidden errors stay in the first-level cache
+BLOCK = 16  # steps whose hidden units and errors stay in the first-level cache; a multiple of add_product's eight
 _LINE = 16  # float32 in a line of the cache
 
 
