@@ -88,6 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     use_the_projects_python()
     try:
+        from a3c_core.machine.frugal import be_frugal
+
+        be_frugal()
         code = main()
     except KeyboardInterrupt:  # while it still imports; see experiments/sweep/entry.py for later
         print("interrupted", file=sys.stderr)

@@ -19,13 +19,13 @@ from a3c_core.benchmark.measure import Fact, Results, Row, per_second
 from a3c_core.engines import kernels
 from a3c_core.engines.working_memory import INPUTS, UNITS
 from a3c_core.learners.optimizers import Optimizer
+from a3c_core.machine.frugal import ONE_THREAD
 
 FORWARD_FLOP = 2 * UNITS * (INPUTS + 3)  # a step: hidden layer with its bias, and three heads
 BACKWARD_FLOP = 2 * UNITS * (INPUTS + 3 + 3)  # the weights of both, and the hidden units' errors
 _STEP_FLOP = FORWARD_FLOP + BACKWARD_FLOP
 _REFERENCE = "arithmetic at the core's peak"
 _MATRIX = 512
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 def measure_limit(seconds: float) -> Results:
@@ -109,7 +109,7 @@ def _parts_of_an_episode(course: Course, peak: float, seconds: float) -> list[Fa
 
 def _peak_flop_per_s(seconds: float) -> float:
     command = [sys.executable, "-m", "a3c_core.benchmark.limit", str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_ONE_THREAD})
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
     return float(done.stdout.split()[-1])
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a3c_core.benchmark.measure import Results, Row
+from a3c_core.machine.frugal import ONE_THREAD
 
 OURS = "compiled, 10 workers"
 _GAMES, _HORIZON = 40, 5
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class Peer(NamedTuple):
@@ -38,7 +38,7 @@ def _row(name: str, peer: Peer, seconds: float) -> Row:
     if importlib.util.find_spec(peer.package) is None:
         return Row(name, None, f"not installed: uv pip install {peer.package.replace('_', '-')}")
     command = [sys.executable, "-m", "a3c_core.benchmark.peers", name, str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **_ONE_THREAD})
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ONE_THREAD})
     if done.returncode:
         return Row(name, None, f"failed: {done.stderr.strip().splitlines()[-1]}")
     return Row(name, float(done.stdout.split()[-1]), peer.note)

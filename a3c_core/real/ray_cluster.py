@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from a3c_core.machine.frugal import ONE_THREAD
+
 _ROOT = Path(__file__).resolve().parents[2]
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ADDRESS = "RAY_ADDRESS"  # Ray's own variable for the cluster to connect to
 LOOPBACK = "127.0.0.1"
 _KNOCK_S = 5.0  # for an answer
@@ -69,7 +70,7 @@ def _connect(ray: Any, local_cpus: int) -> None:
     ours = {"address": "local", "num_cpus": local_cpus, "include_dashboard": False, "_node_ip_address": LOOPBACK}
     if where is not None:
         _knock(where)
-    environment = {"PYTHONPATH": str(_ROOT), **dict.fromkeys(_ONE_THREAD, "1")}
+    environment = {"PYTHONPATH": str(_ROOT), **ONE_THREAD}
     try:
         ray.init(
             **(ours if where is None else {"address": where}),

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from a3c_core.machine.frugal import ONE_THREAD
 from a3c_core.machine.interrupts import blocked_interrupts
 from experiments.sweep.provenance import ROOT
 
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Message = dict[str, Any]
 
 
@@ -27,7 +27,7 @@ def start(
     The input closes when this process ends, however it ends, and the child takes that as its own end.
     """
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **dict.fromkeys(_ONE_THREAD, "1")}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **ONE_THREAD}
     with (log or Path(os.devnull)).open("ab") as errors:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module, *arguments],
