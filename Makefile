@@ -60,6 +60,8 @@ demo: setup  ## a small real sweep in virtual time, its picture and its report
 
 # What is large goes back to the system when it is freed, and comes from there as zeros, or glibc writes those itself.
 test: export MALLOC_MMAP_THRESHOLD_ = 4194304
+# Three processes share the cores: a second thread of NumPy's would wait in a loop on one that another needs.
+test: export OPENBLAS_NUM_THREADS = 1
 test: setup  ## all tests (TESTS='-m "not slow"' for the quick ones)
 	$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
 
