@@ -115,16 +115,18 @@ def begin_episode(game, stream, words, own_stream, own_actions, resets):
 
 @exact
 def step(game, flap):
-    """Advance one frame and return (pipes passed in it, whether the bird died in it)."""
-    if flap and game.bird_y > CEILING_FOR_FLAP:
-        game.bird_speed = 0.0
-        game.flap_pending = 1
+    """Advance one frame and return (pipes passed in it, whether the bird died in it).
 
+    PLE hears of the flap first. Nothing but the bird's move depends on it, so here it comes last: a processor that
+    foresees the action wrongly, as it often must, has the pipes done.
+    """
     passed = 0
     died = False
     for i in range(PIPES):
         x = game.pipe_x[i]
-        if x - PIPE_WIDTH / 2 - 20 <= BIRD_X < x + PIPE_WIDTH / 2:
+        if x - PIPE_WIDTH / 2 - 20 > BIRD_X:
+            continue  # far ahead, as most pipes are
+        if BIRD_X < x + PIPE_WIDTH / 2:
             died |= _hits_a_pipe(game)
         if x - PIPE_WIDTH / 2 <= BIRD_X < x - PIPE_WIDTH / 2 + PIPE_SPEED:
             passed += 1
@@ -132,10 +134,13 @@ def step(game, flap):
             game.pipe_gap[i] = _draw_gap(game)
             game.pipe_x[i] = PIPE_REUSED_X
     died |= game.bird_y >= GROUND_Y - BIRD_HEIGHT or game.bird_y <= 0
-
-    _move(game)
     game.score += passed
     game.over = died
+
+    if flap and game.bird_y > CEILING_FOR_FLAP:
+        game.bird_speed = 0.0
+        game.flap_pending = 1
+    _move(game)
     return passed, died
 
 
@@ -167,16 +172,16 @@ def _move(game):
 
 @exact
 def nearest_pipes(game):
-    """Return the indices of the nearest two pipes that the bird has not left behind, nearest first."""
-    first, second = -1, -1
-    for i in range(PIPES):
-        if game.pipe_x[i] + PIPE_WIDTH / 2 <= BIRD_X:
-            continue
-        if first < 0 or game.pipe_x[i] < game.pipe_x[first]:
-            first, second = i, first
-        elif second < 0 or game.pipe_x[i] < game.pipe_x[second]:
-            second = i
-    return first, second
+    """Return the indices of the nearest two pipes that the bird has not left behind, nearest first.
+
+    It has left one behind at most, and behind each pipe comes the next, behind the last the first.
+    """
+    nearest, x = 0, game.pipe_x[0]
+    for i in range(1, PIPES):
+        other_x = game.pipe_x[i]
+        if (other_x < x and other_x + PIPE_WIDTH / 2 > BIRD_X) or x + PIPE_WIDTH / 2 <= BIRD_X:
+            nearest, x = i, other_x
+    return nearest, nearest + 1 if nearest + 1 < PIPES else 0
 
 
 @exact
