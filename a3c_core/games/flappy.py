@@ -126,7 +126,7 @@ def step(game, flap):
         x = game.pipe_x[i]
         if x - PIPE_WIDTH / 2 - 20 > BIRD_X:
             continue  # far ahead, as most pipes are
-        if BIRD_X < x + PIPE_WIDTH / 2:
+        if x + PIPE_WIDTH / 2 > BIRD_X:
             died |= _hits_a_pipe(game)
         if x - PIPE_WIDTH / 2 <= BIRD_X < x - PIPE_WIDTH / 2 + PIPE_SPEED:
             passed += 1
