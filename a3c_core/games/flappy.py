@@ -115,11 +115,7 @@ def begin_episode(game, stream, words, own_stream, own_actions, resets):
 
 @exact
 def step(game, flap):
-    """Advance one frame and return (pipes passed in it, whether the bird died in it).
-
-    PLE hears of the flap first. Nothing but the bird's move depends on it, so here it comes last: a processor that
-    foresees the action wrongly, as it often must, has the pipes done.
-    """
+    """Advance one frame and return (pipes passed in it, whether the bird died in it)."""
     passed = 0
     died = False
     for i in range(PIPES):
@@ -136,7 +132,7 @@ def step(game, flap):
     died |= game.bird_y >= GROUND_Y - BIRD_HEIGHT or game.bird_y <= 0
     game.score += passed
     game.over = died
-
+    # Last, though PLE has it first, as the pipes don't depend on it: a processor must guess at it, often wrongly.
     if flap and game.bird_y > CEILING_FOR_FLAP:
         game.bird_speed = 0.0
         game.flap_pending = 1
