@@ -27,7 +27,7 @@ $(READY): requirements.lock pyproject.toml
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
 	@echo "Installing what requirements.lock names" && $(AWAKE) $(INSTALL) -r requirements.lock
 	$(INSTALL_FOLDER) .
-	-@$(RUN) -m a3c_core.warm
+	-@$(RUN) -m a3c.warm
 	@touch $@
 
 setup-ple: setup  ## the real PLE as well, from git or from a checkout: PLE=/path/to/it
@@ -77,8 +77,8 @@ check: setup  ## ruff and mypy
 	$(RUN) -m mypy
 
 bench: setup  ## speed of the game, the engines and the runtimes
-	$(RUN) -m a3c_core.benchmark env
-	$(RUN) -m a3c_core.benchmark engine
+	$(RUN) -m a3c.benchmark env
+	$(RUN) -m a3c.benchmark engine
 
 ui: setup  ## MLflow's user interface on 127.0.0.1:5000
 	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000

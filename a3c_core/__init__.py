@@ -7,7 +7,7 @@ from a3c_core.machine.interrupts import answer_in_one_line
 
 if sys.argv[:1] == ["-m"]:  # `python -m` is looking for a command, and has imported nothing of it yet
     answer_in_one_line()
-    if sys.orig_argv[-len(sys.argv)].partition(".")[0] in ("a3c_core", "experiments", "analysis"):  # one of ours
+    if sys.orig_argv[-len(sys.argv)].partition(".")[0] in ("a3c", "a3c_core", "experiments", "analysis"):  # one of ours
         be_frugal()
 
 from a3c_core.registration import register_when_imported

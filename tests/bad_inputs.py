@@ -54,11 +54,11 @@ sqlite:///LONG      | sqlite:///none/m.db | sqlite:////
 """
 COMMAND_LINES = {
     "run_sweep.py": "--sync --no-tracking | --sync --results LONG | --sync | LONG",
-    "a3c_core.benchmark": "speed | env --json . | env --json LONG | env --json /proc/x/y | env x | LONG"
+    "a3c.benchmark": "speed | env --json . | env --json LONG | env --json /proc/x/y | env x | LONG"
     "| env --seconds 0 | env --seconds nan | env --seconds soon | env --seconds 1e9 | env --seconds LONG",
-    "a3c_core.calibrate": "--engine fast | --transport x | --out . | --out LONG | --out /proc/x | LONG"
+    "a3c.calibrate": "--engine fast | --transport x | --out . | --out LONG | --out /proc/x | LONG"
     "| --seconds 0 | --seconds -1 | --seconds inf | --seconds 1e999 | --seconds ''",
-    "a3c_core.advise": "--episode 1s | --update 1s | --episode 0 --update 1s | --episode 1s --update 0s | '' | LONG"
+    "a3c.advise": "--episode 1s | --update 1s | --episode 0 --update 1s | --episode 1s --update 0s | '' | LONG"
     "| --episode 1x --update 1s | --episode -1s --update 1s | --episode DIGITS --update 1s | --episode nan --update 1s"
     "| --episode 1s --update 1s --jitter many | --episode 1s --update 1s --jitter -1 | --costs nowhere | --costs LONG"
     "| --episode 1s --update 1s --workers 0 | --episode 1s --update 1s --workers 4,,8 | --costs uniform --log t.csv"
@@ -70,7 +70,7 @@ COMMAND_LINES = {
     "| --episode 1s --update 1s --html LONG | --episode 1s --update 1s --json . | --episode 1s --update 1s --profile ."
     "| --episode 1h --update 1ns | --measure nothing | --measure Pendulum-v1 | --seconds 0 | --costs uniform --pull 1s",
     "experiments.validate": f"--episodes 0 | --episodes {'9' * 30} | --episodes x | --episodes DIGITS | --fast",
-    "a3c_core.play": "--seed 1 | --checkpoint LONG | --checkpoint . | --checkpoint '' | --checkpoint x --seed -1"
+    "a3c.play": "--seed 1 | --checkpoint LONG | --checkpoint . | --checkpoint '' | --checkpoint x --seed -1"
     "| --checkpoint . --episodes 0 | --checkpoint . --episodes DIGITS | --checkpoint . --max-steps x",
     "analysis.report": "nowhere | LONG | . | '' | a b | x --experiment y | x --out y | --experiment ../up"
     "| --experiment '' | --experiment . | --experiment / | --experiment a/b | --experiment LONG"
@@ -146,10 +146,10 @@ def bad_logs(draw: random.Random) -> Iterator[BadInput]:
         f"{head}\n" + "".join(f"0,{k},{k},{k},{k}\n" for k in range(40))
     ]
     for text in [*map(with_line, wrong), *whole]:
-        yield BadInput("a3c_core.advise", ["--log", "t.csv"], {"t.csv": text.encode()})
+        yield BadInput("a3c.advise", ["--log", "t.csv"], {"t.csv": text.encode()})
     for blob in (bytes(range(128, 256)), draw.randbytes(3_000), b"PAR1" + draw.randbytes(500)):
-        yield BadInput("a3c_core.advise", ["--log", "t.csv"], {"t.csv": blob})
-        yield BadInput("a3c_core.advise", ["--log", "t.parquet"], {"t.parquet": blob})
+        yield BadInput("a3c.advise", ["--log", "t.csv"], {"t.csv": blob})
+        yield BadInput("a3c.advise", ["--log", "t.parquet"], {"t.parquet": blob})
 
 
 def lines(text: str) -> Iterator[list[str]]:
@@ -314,7 +314,7 @@ def forged(manifest: dict[str, Any], path: str, value: Any) -> str:
 def play(files: dict[str, bytes], manifest: str | bytes) -> BadInput:
     content = manifest if isinstance(manifest, bytes) else manifest.encode()
     there = {f"run/{name}": data for name, data in {**files, "manifest.json": content}.items()}
-    return BadInput("a3c_core.play", ["--checkpoint", "run", "--episodes", "1", "--max-steps", "50"], there)
+    return BadInput("a3c.play", ["--checkpoint", "run", "--episodes", "1", "--max-steps", "50"], there)
 
 
 def damaged_files(draw: random.Random, folder: Path) -> Iterator[BadInput]:

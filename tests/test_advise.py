@@ -6,9 +6,9 @@ import statistics
 import pytest
 import yaml
 
-import a3c
-from a3c_core.advise.__main__ import main
-from a3c_core.advise.queueing import System, simulate
+from a3c import __main__ as a3c
+from a3c.advise.__main__ import main
+from a3c.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.schedules import Measured, ScheduleConfig, parse_workers, target_workers
 from a3c_core.virtual.capacity import capacity

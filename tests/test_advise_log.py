@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from a3c_core.advise import timing
-from a3c_core.advise.__main__ import main
-from a3c_core.advise.fit import fit
-from a3c_core.advise.log import COLUMNS, LogError, read_file
-from a3c_core.advise.sources import from_log
+from a3c.advise import timing
+from a3c.advise.__main__ import main
+from a3c.advise.fit import fit
+from a3c.advise.log import COLUMNS, LogError, read_file
+from a3c.advise.sources import from_log
+from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
-from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import train
 from a3c_core.virtual.capacity import capacity
 from experiments.tracking.mirror import Tracker

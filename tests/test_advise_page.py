@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from a3c_core.advise.__main__ import main
-from a3c_core.advise.jitter import lognormal
-from a3c_core.advise.queueing import System, simulate
+from a3c.advise.__main__ import main
+from a3c.advise.jitter import lognormal
+from a3c.advise.queueing import System, simulate
 from tests.browser import INSTALLED, browser
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="chromium and chromedriver are not installed")

@@ -17,8 +17,8 @@ SEED = 1
 MOST_LINES, MOST_CHARACTERS = 22, 3_300
 KINDS = ("settings", "grids", "profiles", "command_lines", "checkpoints", "logs")
 DRY = ["--grid", "quick", "--dry-run"]
-MODULES = {"run_sweep.py": "run_sweep", "a3c_core.benchmark": "a3c_core.benchmark.__main__"}
-MODULES["a3c_core.advise"] = "a3c_core.advise.__main__"
+MODULES = {"run_sweep.py": "run_sweep", "a3c.benchmark": "a3c.benchmark.__main__"}
+MODULES["a3c.advise"] = "a3c.advise.__main__"
 
 
 def documented_codes() -> dict[str, set[int]]:
@@ -73,7 +73,7 @@ def test_bad_inputs_are_refused_with_a_message_of_a_screen(kind, tmp_path, monke
         assert message.count("\n") <= MOST_LINES, f"{case}\n{message}"
         assert len(message) <= MOST_CHARACTERS, f"{case}\n{message}"
         assert files_in(folder) == set(case.files), case
-        if case.command == "a3c_core.advise":
+        if case.command == "a3c.advise":
             assert message.count("\n") == 1, f"{case}\n{message}"
 
 
@@ -84,7 +84,7 @@ def test_there_are_hundreds_of_them_and_they_differ(tmp_path):
 
 def test_advice_refuses_forty_command_lines_and_logs_of_each_kind(tmp_path):
     cases = [case for kind in ("command_lines", "logs") for case in generated(kind, tmp_path)]
-    assert sum(case.command == "a3c_core.advise" for case in cases) >= 70
+    assert sum(case.command == "a3c.advise" for case in cases) >= 70
 
 
 def test_damaged_files_never_end_in_a_traceback(tmp_path, monkeypatch, capsys):
@@ -107,7 +107,7 @@ def test_every_command_has_its_exit_codes_documented(tmp_path):
     [
         ["run_sweep.py", *DRY, "--set", "environment.id=Pendulum-v1", "--set", "engine=tensorflow"],
         ["run_sweep.py", "--grid", LONG],
-        ["-m", "a3c_core.benchmark", "env", "--json", "."],
+        ["-m", "a3c.benchmark", "env", "--json", "."],
         ["-m", "analysis.report", LONG],
     ],
 )

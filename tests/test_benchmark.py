@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from a3c_core.benchmark.__main__ import BENCHMARKS, main
-from a3c_core.benchmark.document import refuse_without_place
-from a3c_core.benchmark.measure import Results, Row, per_second, write_json
+from a3c.benchmark.__main__ import BENCHMARKS, main
+from a3c.benchmark.document import refuse_without_place
+from a3c.benchmark.measure import Results, Row, per_second, write_json
 from a3c_core.registry import load
 
 
@@ -90,4 +90,4 @@ def test_wrong_arguments_are_refused(arguments, capsys):
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "python -m a3c_core.benchmark env --json" in capsys.readouterr().out
+    assert "python -m a3c.benchmark env --json" in capsys.readouterr().out

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from a3c_core.benchmark import courses
-from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
-from a3c_core.calibrate import main
+from a3c import exchange_costs
+from a3c.benchmark import courses
+from a3c.benchmark.feeder import EXCHANGES, FedMaster
+from a3c.calibrate import main
+from a3c.worker_costs import Timing, fit_costs
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.tools import exchange_costs
-from a3c_core.tools.worker_costs import Timing, fit_costs
 from a3c_core.train import Run, train
 from a3c_core.virtual.costs import CostProfile, load_profile
 
@@ -96,7 +96,7 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys):
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "python -m a3c_core.calibrate --transport queue" in capsys.readouterr().out
+    assert "python -m a3c.calibrate --transport queue" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("transport", ["shared", "queue"])

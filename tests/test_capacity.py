@@ -6,8 +6,8 @@ import math
 import pytest
 import yaml
 
+from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
-from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import Run, train
 from a3c_core.virtual import capacity as capacity_module
 from a3c_core.virtual.capacity import Capacity, capacity, untrained

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from a3c_core.benchmark.feeder import Feeder
+from a3c.benchmark.feeder import Feeder
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.real.direct import DirectRuntime, is_direct

@@ -29,7 +29,7 @@ from tests.sweeps import PATIENCE_S, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```bash\n(?P<lines>.*?)^```\n(?:<!-- tests run\n(?P<rules>.*?)^-->)?", re.MULTILINE | re.DOTALL)
-ENTRY_POINT = "#!/bin/sh\nexec '{python}' -c 'import sys, a3c; sys.exit(a3c.main())' \"$@\"\n"
+ENTRY_POINT = "#!/bin/sh\nexec '{python}' -c 'import sys; from a3c.__main__ import main; sys.exit(main())' \"$@\"\n"
 
 
 class Command(NamedTuple):

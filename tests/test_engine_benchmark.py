@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 
-from a3c_core.benchmark import courses
-from a3c_core.benchmark.__main__ import main
-from a3c_core.benchmark.courses import long_course, short_course
+from a3c.benchmark import courses
+from a3c.benchmark.__main__ import main
+from a3c.benchmark.courses import long_course, short_course
 from tests.learner_cases import trained_parameters
 
 

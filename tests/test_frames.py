@@ -5,8 +5,8 @@ import resource
 import numpy as np
 import pytest
 
-from a3c_core import play
-from a3c_core.benchmark.feeder import EXCHANGES
+from a3c import play
+from a3c.benchmark.feeder import EXCHANGES
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.games import frames
 from a3c_core.models.conv import ConvModel

@@ -14,9 +14,9 @@ from tests.sweeps import ROOT
 IMPORTED = "import os, signal, time\nos.kill(os.getpid(), signal.{name})\ntime.sleep({pause_s})\n{rest}"
 COMMANDS = {
     "run_sweep.py": [str(ROOT / "run_sweep.py"), "--list"],
-    "a3c.py": [str(ROOT / "a3c.py"), "train", "--settings"],
+    "a3c": ["-m", "a3c", "train", "--settings"],
     "a3c_core.train": ["-m", "a3c_core.train", "--settings"],
-    "a3c_core.play": ["-m", "a3c_core.play", "--help"],
+    "a3c.play": ["-m", "a3c.play", "--help"],
     "experiments.validate": ["-m", "experiments.validate", "--help"],
     "analysis.notebooks": ["-m", "analysis.notebooks", "--help"],
 }

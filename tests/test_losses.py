@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from a3c_core.benchmark.feeder import FedMaster
+from a3c.benchmark.feeder import FedMaster
 from a3c_core.config import RunConfig
 from a3c_core.real import pool as pool_module
 from a3c_core.real import worker_main

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from a3c.play import main as play_command
 from a3c_core.config import RunConfig
 from a3c_core.engines.recurrent import side_by_side
 from a3c_core.engines.remembering import Remembering
@@ -13,7 +14,6 @@ from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.initialisers import orthogonal, unit_forget
 from a3c_core.models.lstm import LstmModel
 from a3c_core.parts import make_engine, misfit
-from a3c_core.play import main as play_command
 from a3c_core.results.checkpoints import load
 from a3c_core.results.records import read_records
 from a3c_core.train import train

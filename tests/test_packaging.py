@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import a3c
 import a3c_core
+from a3c import __main__ as a3c
 from tests.analysis_studies import plan
 from tests.sweeps import PATIENCE_S, ROOT
 
@@ -29,7 +29,12 @@ def installed(tmp_path_factory) -> Path:
 def run(installed, tmp_path, *words: str) -> str:
     """Run one of our commands from the wheel alone, in an empty directory."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    command = [sys.executable, "-c", "import sys, a3c; sys.exit(a3c.main(sys.argv[1:]))", *words]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from a3c.__main__ import main; sys.exit(main())",
+        *words,
+    ]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -46,7 +51,8 @@ def test_a_page_is_made_from_the_wheel_alone(installed, tmp_path):
 
 def test_every_command_is_there(installed, tmp_path):
     program = """
-import sys, a3c
+import sys
+from a3c import __main__ as a3c
 for name in a3c.COMMANDS:
     try:
         a3c.main([name, "--help"])
@@ -65,7 +71,7 @@ print(len({m.__file__ for m in ours if not m.__file__.startswith(sys.argv[1])}))
 
 def test_no_part_of_the_packages_is_left_out(installed):
     tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True).stdout.split("\n")
-    ours = [name for name in tracked if re.match(r"(a3c_core|experiments|analysis)/.*\.(py|yaml|html|csv)$", name)]
+    ours = [name for name in tracked if re.match(r"(a3c|a3c_core|experiments|analysis)/.*\.(py|yaml|html|csv)$", name)]
     assert len(ours) > 200
     assert [name for name in ours if not (installed / name).exists()] == []
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
+from a3c.play import main
 from a3c_core.config import RunConfig
 from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
-from a3c_core.play import main
 from a3c_core.results import checkpoints
 from a3c_core.tools.policies import environment_of, greedy_policy
 from a3c_core.tools.scores import mean_interval
@@ -168,7 +168,7 @@ def test_damaged_checkpoint_is_said_so_in_one_line(tmp_path, run):
     copy = tmp_path / "checkpoints" / "000000000001"
     copy.mkdir(parents=True)
     (copy / "manifest.json").write_text("{")
-    command = [sys.executable, "-m", "a3c_core.play", "--checkpoint", str(tmp_path)]
+    command = [sys.executable, "-m", "a3c.play", "--checkpoint", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "manifest.json is damaged" in done.stderr
@@ -178,4 +178,4 @@ def test_damaged_checkpoint_is_said_so_in_one_line(tmp_path, run):
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "python -m a3c_core.play --checkpoint results/run --gif bird.gif" in capsys.readouterr().out
+    assert "python -m a3c.play --checkpoint results/run --gif bird.gif" in capsys.readouterr().out

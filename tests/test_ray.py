@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from a3c_core.benchmark import runtime
+from a3c.benchmark import runtime
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from a3c_core.benchmark import courses, frames, limit, runtime, start, virtual
-from a3c_core.benchmark.__main__ import main
+from a3c.benchmark import courses, frames, limit, runtime, start, virtual
+from a3c.benchmark.__main__ import main
 
 
 def measured(tmp_path, benchmark):

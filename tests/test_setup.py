@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import a3c
+from a3c import __main__ as a3c
 from a3c_core.tools.command_line import python_command
 from tests.fake_ple import write_checkout
 from tests.sweeps import PATIENCE_S, ROOT

@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
-from a3c_core.benchmark import courses
+from a3c.benchmark import courses
+from a3c.exchange_costs import FROZEN
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import train
 from a3c_core.virtual.capacity import capacity, profile_of
 from a3c_core.virtual.costs import load_profile

@@ -6,9 +6,9 @@ import signal
 import numpy as np
 import pytest
 
+from a3c.play import main as play
 from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
-from a3c_core.play import main as play
 from a3c_core.progress import Progress
 from a3c_core.real.ray_pool import RayWorker
 from a3c_core.results import checkpoints

@@ -1,4 +1,4 @@
-"""What a start need not wait for: compiled code is found on disk after `python -m a3c_core.warm`; imports are few."""
+"""What a start need not wait for: compiled code is found on disk after `python -m a3c.warm`; imports are few."""
 
 import json
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a3c_core.advise.queueing import System, run, simulate
-from a3c_core.warm import TASKS
+from a3c.advise.queueing import System, run, simulate
+from a3c.warm import TASKS
 from experiments.grid.cells import expand
 from experiments.grid.file import find_grid, read_grid
 from tests.sweeps import PATIENCE_S, ROOT
@@ -30,7 +30,7 @@ print(len(dispatchers), [made.__name__ for made in dispatchers if made.stats.cac
 
 @pytest.fixture(scope="module")
 def warmed():
-    return python("-m", "a3c_core.warm")
+    return python("-m", "a3c.warm")
 
 
 def python(*words: str) -> str:
@@ -59,7 +59,7 @@ def test_after_it_a_run_compiles_nothing(runtime, tmp_path):
 
 def test_setup_ends_with_it():
     recipe = Path(ROOT / "Makefile").read_text().partition("$(READY): ")[2].partition("\n\n")[0]
-    assert recipe.splitlines()[-2:] == ["\t-@$(RUN) -m a3c_core.warm", "\t@touch $@"]
+    assert recipe.splitlines()[-2:] == ["\t-@$(RUN) -m a3c.warm", "\t@touch $@"]
 
 
 def test_tensorflow_comes_without_what_nobody_uses_and_that_can_still_be_imported():

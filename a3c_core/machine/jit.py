@@ -12,13 +12,14 @@ import numba.extending
 
 from a3c_core.machine.imports import as_if_missing, load_within
 
-_PACKAGE = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("a3c", "a3c_core")  # that have compiled code
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _source_digest() -> str:
     """Digest of all files with compiled code: Numba alone does not notice a change in a *called* function's file."""
-    sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
+    sources = (path.read_bytes() for package in _PACKAGES for path in sorted((_ROOT / package).rglob("*.py")))
     return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.machine.jit" in source)).hexdigest()[:16]
 
 
@@ -32,7 +33,7 @@ load_within("numba.np.arraymath", partial(as_if_missing, "scipy.linalg"))
 _COMMON_CPU, _ITS_INSTRUCTIONS = "haswell", ("avx2", "fma", "bmi2")
 if all(llvmlite.binding.get_host_cpu_features().get(name) for name in _ITS_INSTRUCTIONS):
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = _COMMON_CPU, ""  # type: ignore[attr-defined]
-numba.config.CACHE_DIR = str(_PACKAGE / "__pycache__" / f"numba-{_source_digest()}")  # type: ignore[attr-defined]
+numba.config.CACHE_DIR = str(_ROOT / "a3c_core" / "__pycache__" / f"numba-{_source_digest()}")  # type: ignore[attr-defined]
 
 
 def exact(function: Callable[..., Any] | None = None, *, allocates: bool = False) -> Any:

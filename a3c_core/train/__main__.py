@@ -88,8 +88,8 @@ def _train(config: RunConfig, directory: Path, console: rich.console.Console, te
 def _watch_command(config: RunConfig, directory: Path) -> str:
     """Return what shows the run at play: as it learned, if it kept snapshots."""
     if config.snapshots:
-        return python_command("-m", "a3c_core.play", "--learning", directory)
-    return python_command("-m", "a3c_core.play", "--checkpoint", directory, "--gif", "bird.gif")
+        return python_command("-m", "a3c.play", "--learning", directory)
+    return python_command("-m", "a3c.play", "--checkpoint", directory, "--gif", "bird.gif")
 
 
 def _also_written(tensorboard: Path | None) -> AbstractContextManager[OnEpisode]:

@@ -1,4 +1,4 @@
-"""Checkpoints kept at even parts of a run, so that one can see how it learned: `python -m a3c_core.play --learning`."""
+"""Checkpoints kept at even parts of a run, so that one can see how it learned: `python -m a3c.play --learning`."""
 
 from pathlib import Path
 

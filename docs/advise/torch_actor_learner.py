@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.multiprocessing as mp
-from timing import timed  # the copied file: a3c_core/advise/timing.py
+from timing import timed  # the copied file: a3c/advise/timing.py
 
 PLAY_S, SPREAD, LEARN_S = 0.25, 0.3, 0.04  # a mean episode, its lognormal deviation, an update
 HOLDS = 2  # gradients that may wait: beyond, actors do

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from a3c_core.benchmark import courses
-from a3c_core.benchmark.feeder import EXCHANGES
-from a3c_core.calibrate import calibrate, write_profile
+from a3c.benchmark import courses
+from a3c.benchmark.feeder import EXCHANGES
+from a3c.calibrate import calibrate, write_profile
+from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
 from a3c_core.results.summary import RunSummary
-from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import Run
 
 THROUGHPUT = "episodes_per_s"

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
 from a3c_core.results.records import EpisodeRecord
 from a3c_core.results.summary import RunSummary
-from a3c_core.tools.exchange_costs import FROZEN
 from a3c_core.train import train
 from a3c_core.virtual.capacity import capacity, profile_of
 

@@ -1,4 +1,4 @@
-"""The study `scale`: a table, a figure and a page from the events of `a3c_core.advise`, without any learning."""
+"""The study `scale`: a table, a figure and a page from the events of `a3c.advise`, without any learning."""
 
 import csv
 import sys

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c_core.advise.jitter import Factors, lognormal
-from a3c_core.advise.queueing import Outcome, System, simulate
+from a3c.advise.jitter import Factors, lognormal
+from a3c.advise.queueing import Outcome, System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.virtual.capacity import capacity
 
@@ -40,7 +40,7 @@ def learners() -> tuple[Learner, ...]:
     known = capacity(RunConfig(profile="report"))
     steps = known.env_steps
     return (
-        Learner("compiled engine", steps / 2.0e6, 25e-6, "`a3c_core.benchmark`: 2 M steps/s, 25 µs a gradient"),
+        Learner("compiled engine", steps / 2.0e6, 25e-6, "`a3c.benchmark`: 2 M steps/s, 25 µs a gradient"),
         Learner("the report's", known.cycle_s, known.service_s, "the profile `report`"),
         Learner("language model", 60.0, 20.0, "assumed: a rollout of 60 s, an update of 20 s"),
     )

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.advise.costs import Costs
-from a3c_core.advise.jitter import empirical
-from a3c_core.advise.log import Log, Numbers
-from a3c_core.advise.queueing import UNBOUNDED, System
+from a3c.advise.costs import Costs
+from a3c.advise.jitter import empirical
+from a3c.advise.log import Log, Numbers
+from a3c.advise.queueing import UNBOUNDED, System
 from a3c_core.tools.command_line import in_seconds
 
 PARTS = 10  # of a log, to see growth

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from a3c_core.advise.log import LEAST_ROWS, Log, LogError, Numbers, check
+from a3c.advise.log import LEAST_ROWS, Log, LogError, Numbers, check
 from a3c_core.results.layout import CONFIG, UPDATES, read_json
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.tools.errors import shown

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c_core.advise.jitter import Factors
-from a3c_core.advise.queueing import CONSTANT, Outcome, System, simulate
+from a3c.advise.jitter import Factors
+from a3c.advise.queueing import CONSTANT, Outcome, System, simulate
 
 
 class Costs(NamedTuple):

@@ -5,9 +5,9 @@ import json
 import math
 from pathlib import Path
 
-from a3c_core.advise import words
-from a3c_core.advise.advice import Advice
-from a3c_core.advise.jitter import normal_quantiles
+from a3c.advise import words
+from a3c.advise.advice import Advice
+from a3c.advise.jitter import normal_quantiles
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from a3c_core.advise.costs import Costs
-from a3c_core.advise.fit import fit
-from a3c_core.advise.jitter import Factors, exponential, lognormal
-from a3c_core.advise.log import LEAST_ROWS, LogError, check, log_of, read_file
-from a3c_core.advise.own_runs import read_cell, read_mlflow
-from a3c_core.advise.queueing import CONSTANT, System
+from a3c.advise.costs import Costs
+from a3c.advise.fit import fit
+from a3c.advise.jitter import Factors, exponential, lognormal
+from a3c.advise.log import LEAST_ROWS, LogError, check, log_of, read_file
+from a3c.advise.own_runs import read_cell, read_mlflow
+from a3c.advise.queueing import CONSTANT, System
 from a3c_core.tools.errors import shown
 from a3c_core.virtual.costs import CostProfile, load_profile
 
@@ -121,7 +121,7 @@ def as_profile(costs: Costs) -> CostProfile:
     system = costs.system
     steps = 0.0 if math.isnan(costs.env_steps) else costs.env_steps
     return CostProfile(
-        about=f"Written by a3c_core.advise {costs.about}.",
+        about=f"Written by a3c.advise {costs.about}.",
         step_s=system.cycle_s / steps if steps else 0.0,
         reset_s=0.0 if steps else system.cycle_s,
         update_s=system.service_s,

@@ -1,4 +1,4 @@
-"""Watch a checkpoint play: `python -m a3c_core.play --help`."""
+"""Watch a checkpoint play: `python -m a3c.play --help`."""
 
 import argparse
 import sys
@@ -18,16 +18,16 @@ from a3c_core.tools.scores import Played, score_table
 
 EXAMPLES = """\
 examples:
-  python -m a3c_core.play --checkpoint results/run                      # ten episodes of a run's newest checkpoint
-  python -m a3c_core.play --checkpoint results/run --gif bird.gif       # and an animation of the best of them
-  python -m a3c_core.play --checkpoint results/run --episodes 30        # its mean, how sure that is, and its best
-  python -m a3c_core.play --checkpoint results/run --random             # and what chance alone scores in that game
-  python -m a3c_core.play --checkpoint results/run --live               # watch it, in a window or in the terminal
-  python -m a3c_core.play --learning results/run                        # its snapshots side by side: learning.gif
-  python -m a3c_core.play --checkpoint results/run --greedy             # always the likeliest action, no dice
-  python -m a3c_core.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
-  python -m a3c_core.play --checkpoint results/run --copy best          # a copy to share, without what training needs
-  python -m a3c_core.play --checkpoint results/run --trust mine         # it names parts of your own module mine.py
+  python -m a3c.play --checkpoint results/run                      # ten episodes of a run's newest checkpoint
+  python -m a3c.play --checkpoint results/run --gif bird.gif       # and an animation of the best of them
+  python -m a3c.play --checkpoint results/run --episodes 30        # its mean, how sure that is, and its best
+  python -m a3c.play --checkpoint results/run --random             # and what chance alone scores in that game
+  python -m a3c.play --checkpoint results/run --live               # watch it, in a window or in the terminal
+  python -m a3c.play --learning results/run                        # its snapshots side by side: learning.gif
+  python -m a3c.play --checkpoint results/run --greedy             # always the likeliest action, no dice
+  python -m a3c.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
+  python -m a3c.play --checkpoint results/run --copy best          # a copy to share, without what training needs
+  python -m a3c.play --checkpoint results/run --trust mine         # it names parts of your own module mine.py
 
 DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games. A checkpoint never
 chooses the code that runs: a module is imported only if it is named here.
@@ -121,7 +121,7 @@ def _show_learning(options: argparse.Namespace) -> None:
 
 def _parser() -> Parser:
     parser = Parser(
-        "a3c_core.play", "Let a checkpoint play, print its scores, and make an animation of its best episode.", EXAMPLES
+        "a3c.play", "Let a checkpoint play, print its scores, and make an animation of its best episode.", EXAMPLES
     )
     count = whole_number(1, 1_000_000)
     what = parser.add_mutually_exclusive_group(required=True)

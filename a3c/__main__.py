@@ -5,6 +5,8 @@ import importlib
 import sys
 from typing import NamedTuple
 
+import a3c_core
+
 
 class Command(NamedTuple):
     """A subcommand: the module whose `main` it calls, and what it does."""
@@ -17,10 +19,10 @@ COMMANDS = {
     "sweep": Command("run_sweep", "run every cell of a grid (run_sweep.py)"),
     "report": Command("analysis.report", "turn a study into figures, verdicts and a page"),
     "train": Command("a3c_core.train.__main__", "train one run, from settings on the command line"),
-    "play": Command("a3c_core.play", "watch a checkpoint play"),
-    "advise": Command("a3c_core.advise.__main__", "how many workers can your own learner bear?"),
-    "calibrate": Command("a3c_core.calibrate", "measure this machine's costs, for virtual time"),
-    "bench": Command("a3c_core.benchmark.__main__", "measure the speed of games, engines and runtimes"),
+    "play": Command("a3c.play", "watch a checkpoint play"),
+    "advise": Command("a3c.advise.__main__", "how many workers can your own learner bear?"),
+    "calibrate": Command("a3c.calibrate", "measure this machine's costs, for virtual time"),
+    "bench": Command("a3c.benchmark.__main__", "measure the speed of games, engines and runtimes"),
     "validate": Command("experiments.validate", "compare virtual time with real time on this machine"),
 }
 EXAMPLES = """\
@@ -42,9 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(usage())
         return 0
     if name == "--version":
-        from a3c_core import __version__
-
-        print(f"a3c {__version__}")
+        print(f"a3c {a3c_core.__version__}")
         return 0
     if name not in COMMANDS:
         meant = difflib.get_close_matches(name, COMMANDS, n=1)

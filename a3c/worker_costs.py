@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c_core.benchmark import courses
+from a3c.benchmark import courses
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games.base import EnvironmentConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from a3c_core.benchmark.measure import Fact, Results, Row
+from a3c.benchmark.measure import Fact, Results, Row
 
 EPISODES_PER_S = 1_000_000  # of the long run, for each of the seconds given
 _RUN = (

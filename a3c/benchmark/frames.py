@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from a3c_core.benchmark.live import watch_real
-from a3c_core.benchmark.measure import Fact, Results, Row
+from a3c.benchmark.live import watch_real
+from a3c.benchmark.measure import Fact, Results, Row
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.conv import ConvModel

@@ -1,4 +1,4 @@
-"""How many workers can a learner bear? `python -m a3c_core.advise --help`."""
+"""How many workers can a learner bear? `python -m a3c.advise --help`."""
 
 import argparse
 import json
@@ -7,12 +7,12 @@ import re
 
 import rich.console
 
-from a3c_core.advise import sources, words
-from a3c_core.advise.advice import Advice, advise
-from a3c_core.advise.costs import Costs
-from a3c_core.advise.jitter import Factors
-from a3c_core.advise.log import LogError
-from a3c_core.advise.queueing import MOST_WORKERS, UNBOUNDED
+from a3c.advise import sources, words
+from a3c.advise.advice import Advice, advise
+from a3c.advise.costs import Costs
+from a3c.advise.jitter import Factors
+from a3c.advise.log import LogError
+from a3c.advise.queueing import MOST_WORKERS, UNBOUNDED
 from a3c_core.results.files import write_whole
 from a3c_core.tools.command_line import Parser, new_file, positive_seconds, whole_number
 from a3c_core.tools.errors import shown
@@ -20,14 +20,14 @@ from a3c_core.virtual.costs import load_profile
 
 EXAMPLES = """\
 examples:
-  python -m a3c_core.advise --episode 518ms --update 31.6ms                 # costs that you know
-  python -m a3c_core.advise --episode 40s --update 9s --batch 8 --latency 2s --jitter 0.5 --workers 16,64
-  python -m a3c_core.advise --log times.csv --html advice.html              # worker,start,end,update_start,update_end
-  python -m a3c_core.advise --log results/quick/cells/workers=4,seed=0      # a run of ours; runs:/ID is one in MLflow
-  python -m a3c_core.advise --costs report                                  # a cost profile of virtual time
-  python -m a3c_core.advise --measure CartPole-v1 --profile cartpole.yaml   # measured here, for virtual time
+  python -m a3c.advise --episode 518ms --update 31.6ms                 # costs that you know
+  python -m a3c.advise --episode 40s --update 9s --batch 8 --latency 2s --jitter 0.5 --workers 16,64
+  python -m a3c.advise --log times.csv --html advice.html              # worker,start,end,update_start,update_end
+  python -m a3c.advise --log results/quick/cells/workers=4,seed=0      # a run of ours; runs:/ID is one in MLflow
+  python -m a3c.advise --costs report                                  # a cost profile of virtual time
+  python -m a3c.advise --measure CartPole-v1 --profile cartpole.yaml   # measured here, for virtual time
 
-a3c_core/advise/timing.py writes such a log from any Python program; docs/advise.md shows how.
+a3c/advise/timing.py writes such a log from any Python program; docs/advise.md shows how.
 """
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "": 1.0}
 _LONGEST_S = 1e6
@@ -84,11 +84,11 @@ def _changed(costs: Costs, options: argparse.Namespace) -> Costs:
 
 def _write_files(advice: Advice, options: argparse.Namespace) -> None:
     if options.html is not None:
-        from a3c_core.advise.page import page
+        from a3c.advise.page import page
 
         write_whole(options.html, lambda path: path.write_text(page(advice), encoding="utf-8"))
     if options.profile is not None:
-        from a3c_core.calibrate import write_profile
+        from a3c.calibrate import write_profile
 
         write_profile(sources.as_profile(advice.costs), options.profile)
     if options.json:
@@ -186,7 +186,7 @@ def _json(text: str) -> str:
 
 
 def _parser() -> Parser:
-    parser = Parser("a3c_core.advise", "How many workers can my learner bear?", EXAMPLES)
+    parser = Parser("a3c.advise", "How many workers can my learner bear?", EXAMPLES)
     costs = parser.add_argument_group("costs: by hand, or from one of --log, --costs and --measure")
     costs.add_argument("--episode", type=_positive_length, metavar="TIME", help="a worker's, for one gradient: 518ms")
     costs.add_argument("--update", type=_positive_length, metavar="TIME", help="the learner's, for one update")

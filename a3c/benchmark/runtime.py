@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from a3c_core.benchmark import courses
-from a3c_core.benchmark.feeder import EXCHANGES, FedMaster
-from a3c_core.benchmark.live import Seen, watch_real, watch_virtual
-from a3c_core.benchmark.measure import Fact, Results, Row
+from a3c.benchmark import courses
+from a3c.benchmark.feeder import EXCHANGES, FedMaster
+from a3c.benchmark.live import Seen, watch_real, watch_virtual
+from a3c.benchmark.measure import Fact, Results, Row
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from a3c_core.advise.costs import Costs
-from a3c_core.advise.queueing import MOST_WORKERS, UNBOUNDED, Outcome, System
+from a3c.advise.costs import Costs
+from a3c.advise.queueing import MOST_WORKERS, UNBOUNDED, Outcome, System
 
 NEARLY_ALL = 0.95  # of what the learner can do at most: more workers stop helping
 _MOST_ROWS_BEYOND = 2.5  # times N*: what happens beyond is clear by then

@@ -1,4 +1,4 @@
-"""Measure what things cost on this machine, as a profile for virtual time: `python -m a3c_core.calibrate --help`."""
+"""Measure what things cost on this machine, as a profile for virtual time: `python -m a3c.calibrate --help`."""
 
 import importlib.metadata
 import os
@@ -17,10 +17,10 @@ from a3c_core.virtual.costs import CostProfile
 
 EXAMPLES = """\
 examples:
-  python -m a3c_core.calibrate                                      # compiled engine, shared memory: profile.yaml
-  python -m a3c_core.calibrate --transport queue --out queue.yaml   # as the report sent gradients and models
-  python -m a3c_core.calibrate --engine report --seconds 20         # the report's way to play, on this machine
-  python -m a3c_core.calibrate --transport none                     # no processes are started: worker and update only
+  python -m a3c.calibrate                                      # compiled engine, shared memory: profile.yaml
+  python -m a3c.calibrate --transport queue --out queue.yaml   # as the report sent gradients and models
+  python -m a3c.calibrate --engine report --seconds 20         # the report's way to play, on this machine
+  python -m a3c.calibrate --transport none                     # no processes are started: worker and update only
 
 A run in virtual time uses the profile by its path: `profile: profile.yaml` in its settings.
 """
@@ -46,11 +46,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def calibrate(engine: str, transport: str = "shared", seconds: float = 2.0) -> CostProfile:
     """Return this machine's profile for an engine and a transport, each part measured for about `seconds`."""
-    from a3c_core.tools.exchange_costs import (  # imported late: --help need not wait for them
+    from a3c.exchange_costs import (  # imported late: --help need not wait for them
         exchange_costs,
         update_cost,
     )
-    from a3c_core.tools.worker_costs import worker_costs
+    from a3c.worker_costs import worker_costs
 
     costs: dict[str, Any] = {
         "about": _about(engine, transport),
@@ -93,7 +93,7 @@ def _about(engine: str, transport: str) -> str:
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES[engine]]
     exchange = "no exchange" if transport == "none" else f"transport {transport}"
     return (
-        f"Measured by a3c_core.calibrate: engine {engine}, {exchange}, on {_processor()} with {os.cpu_count()} cores; "
+        f"Measured by a3c.calibrate: engine {engine}, {exchange}, on {_processor()} with {os.cpu_count()} cores; "
         f"Python {platform.python_version()}, {', '.join(versions)}."
     )
 
@@ -107,7 +107,7 @@ def _processor() -> str:
 
 
 def _parser() -> Parser:
-    parser = Parser("a3c_core.calibrate", "Measure this machine's costs, for runs in virtual time.", EXAMPLES)
+    parser = Parser("a3c.calibrate", "Measure this machine's costs, for runs in virtual time.", EXAMPLES)
     parser.add_argument("--engine", choices=ENGINES.names(), default="compiled", help="default: compiled")
     parser.add_argument("--transport", choices=TRANSPORTS, default="shared", help="default: shared")
     parser.add_argument("--out", type=new_file, default="profile.yaml", metavar="FILE", help="default: profile.yaml")

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from a3c_core.benchmark.measure import Results, Row, per_second
+from a3c.benchmark.measure import Results, Row, per_second
 from a3c_core.games import flappy
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.flappy_vector import FlappyBirdVectorEnv

@@ -1,6 +1,6 @@
 """Env steps per second of learning, one core each: ours, and what is installed of what people would use instead.
 
-`python -m a3c_core.benchmark.peers NAME SECONDS` measures one of them and prints its rate: each has a process of its
+`python -m a3c.benchmark.peers NAME SECONDS` measures one of them and prints its rate: each has a process of its
 own, so that none inherits another's threads.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from a3c_core.benchmark.measure import Results, Row
+from a3c.benchmark.measure import Results, Row
 from a3c_core.machine.frugal import ONE_THREAD
 
 OURS = "compiled, 10 workers"
@@ -37,7 +37,7 @@ def measure_peers(seconds: float) -> Results:
 def _row(name: str, peer: Peer, seconds: float) -> Row:
     if importlib.util.find_spec(peer.package) is None:
         return Row(name, None, f"not installed: uv pip install {peer.package.replace('_', '-')}")
-    command = [sys.executable, "-m", "a3c_core.benchmark.peers", name, str(seconds)]
+    command = [sys.executable, "-m", "a3c.benchmark.peers", name, str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ONE_THREAD})
     if done.returncode:
         return Row(name, None, f"failed: {done.stderr.strip().splitlines()[-1]}")
@@ -87,7 +87,7 @@ def _stable_baselines(algorithm: str) -> Callable[[float], float]:
 
 def _jax(games: int, horizon: int) -> Callable[[float], float]:
     def measure(seconds: float) -> float:
-        from a3c_core.benchmark.jax_a2c import measure as measure_jax
+        from a3c.benchmark.jax_a2c import measure as measure_jax
 
         return measure_jax(games, horizon, seconds)
 

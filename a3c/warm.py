@@ -1,4 +1,4 @@
-"""Compile now what the first run of all would have to compile: `python -m a3c_core.warm`, the end of `make setup`."""
+"""Compile now what the first run of all would have to compile: `python -m a3c.warm`, the end of `make setup`."""
 
 import tempfile
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 import rich.console
 
-from a3c_core.advise.queueing import System, simulate
+from a3c.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.tools import heartbeat
 from a3c_core.tools.command_line import Parser, duration
@@ -17,7 +17,7 @@ from a3c_core.train import train
 
 EXAMPLES = """\
 examples:
-  python -m a3c_core.warm    # half a minute once, then a second: compiled code is kept beside the package
+  python -m a3c.warm    # half a minute once, then a second: compiled code is kept beside the package
 
 Exit codes: 0 all is compiled, 2 a mistake on the command line, 130 interrupted.
 """
@@ -57,7 +57,7 @@ def warm(console: rich.console.Console) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Compile."""
-    Parser("a3c_core.warm", "Compile now what the first run would have to.", EXAMPLES).parse_args(arguments)
+    Parser("a3c.warm", "Compile now what the first run would have to.", EXAMPLES).parse_args(arguments)
     warm(rich.console.Console())
 
 

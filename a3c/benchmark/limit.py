@@ -1,7 +1,7 @@
 """How near the compiled engine is to what a core can do, and where the rest of a step's and of an episode's time goes.
 
 A core's peak is what NumPy's product of matrices (float32) reaches on one thread: the best use of its arithmetic that
-anyone has written down. `python -m a3c_core.benchmark.limit SECONDS` prints it, in a process that has one thread.
+anyone has written down. `python -m a3c.benchmark.limit SECONDS` prints it, in a process that has one thread.
 """
 
 import os
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from a3c_core.benchmark import env
-from a3c_core.benchmark.courses import SEED, Course, long_course, short_course
-from a3c_core.benchmark.measure import Fact, Results, Row, per_second
+from a3c.benchmark import env
+from a3c.benchmark.courses import SEED, Course, long_course, short_course
+from a3c.benchmark.measure import Fact, Results, Row, per_second
 from a3c_core.engines import kernels
 from a3c_core.engines.working_memory import INPUTS, UNITS
 from a3c_core.learners.optimizers import Optimizer
@@ -108,7 +108,7 @@ def _parts_of_an_episode(course: Course, peak: float, seconds: float) -> list[Fa
 
 
 def _peak_flop_per_s(seconds: float) -> float:
-    command = [sys.executable, "-m", "a3c_core.benchmark.limit", str(seconds)]
+    command = [sys.executable, "-m", "a3c.benchmark.limit", str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
     return float(done.stdout.split()[-1])
 

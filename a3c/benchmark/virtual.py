@@ -1,8 +1,8 @@
 """Episodes per second of virtual time: compiled and in Python, short and long ones, with few and many workers."""
 
-from a3c_core.benchmark import courses
-from a3c_core.benchmark.live import Seen, watch_virtual
-from a3c_core.benchmark.measure import Fact, Results, Row
+from a3c.benchmark import courses
+from a3c.benchmark.live import Seen, watch_virtual
+from a3c.benchmark.measure import Fact, Results, Row
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector

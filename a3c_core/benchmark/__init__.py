@@ -1,1 +1,0 @@
-"""How fast the parts are, on this machine: `python -m a3c_core.benchmark --help`."""
