@@ -36,7 +36,7 @@ def use_the_projects_python() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    from a3c_core.tools.command_line import Parser  # not before the project's packages are known to be there
+    from a3c_core.command_line.arguments import Parser  # not before the project's packages are known to be there
 
     about = "Run every cell of a grid, each in its own process; keep the results on disk and in MLflow."
     made = Parser("run_sweep.py", about, EXAMPLES)
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         made.error(f"--jobs {options.jobs}: at least 1 is needed")
     if options.no_tracking and (options.tracking_uri or options.sync):
         made.error("--no-tracking does not go together with --tracking-uri or --sync")
-    from a3c_core.tools import heartbeat
+    from a3c_core.command_line import heartbeat
 
     with heartbeat.repeated(lambda: print("getting ready", file=sys.stderr, flush=True), heartbeat.EVERY_S):
         from experiments.sweep.entry import carry_out  # seconds, or minutes on a busy machine
@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     use_the_projects_python()
     try:
-        from a3c_core.machine.frugal import be_frugal
+        from a3c_core.system.process_tuning import be_frugal
 
         be_frugal()
         code = main()

@@ -19,7 +19,7 @@ COMMANDS = {
     "sweep": Command("run_sweep", "run every cell of a grid (run_sweep.py)"),
     "report": Command("analysis.report", "turn a study into figures, verdicts and a page"),
     "train": Command("a3c_core.train.__main__", "train one run, from settings on the command line"),
-    "play": Command("a3c.play", "watch a checkpoint play"),
+    "play": Command("a3c.play.__main__", "watch a checkpoint play"),
     "advise": Command("a3c.advise.__main__", "how many workers can your own learner bear?"),
     "calibrate": Command("a3c.calibrate", "measure this machine's costs, for virtual time"),
     "bench": Command("a3c.benchmark.__main__", "measure the speed of games, engines and runtimes"),
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: unknown command {name!r}; {hint} (--help shows examples)", file=sys.stderr)
         return 2
     try:
-        from a3c_core.machine.frugal import be_frugal
+        from a3c_core.system.process_tuning import be_frugal
 
         be_frugal()
         command = importlib.import_module(COMMANDS[name].module)

@@ -10,9 +10,9 @@ import rich.console
 import rich.table
 import yaml
 
+from a3c_core.command_line.arguments import Parser, new_file, positive_seconds
 from a3c_core.engines import ENGINES
-from a3c_core.results.files import write_whole
-from a3c_core.tools.command_line import Parser, new_file, positive_seconds
+from a3c_core.records.files import write_whole
 from a3c_core.virtual.costs import CostProfile
 
 EXAMPLES = """\

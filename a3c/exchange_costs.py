@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c.benchmark.feeder import EXCHANGES, FedMaster
+from a3c_core.build import new_learner
 from a3c_core.config import LearnerConfig, RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.progress import START
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime

@@ -10,9 +10,9 @@ from typing import Any
 import rich.console
 
 from a3c.advise.queueing import System, simulate
+from a3c_core.command_line import heartbeat
+from a3c_core.command_line.arguments import Parser, duration
 from a3c_core.config import RunConfig
-from a3c_core.tools import heartbeat
-from a3c_core.tools.command_line import Parser, duration
 from a3c_core.train import train
 
 EXAMPLES = """\

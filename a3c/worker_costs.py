@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from a3c.benchmark import courses
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine
 from a3c_core.worker import Worker
 
 LENGTHS: dict[str, tuple[int, ...]] = {  # env steps; as long as a few seconds allow

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
+from a3c_core.histogram import Histogram
+from a3c_core.records.tables import EpisodeRecord, Status, UpdateRow
 from a3c_core.schedules import Measured, ScheduleConfig, Span, may_change, rule_of, wanted
-from a3c_core.tools.histogram import Histogram
 from a3c_core.worker import UNMEASURED, Episode
 
 NO_STATISTICS = UNMEASURED

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from a3c_core.tools.errors import near_miss, shown
+from a3c_core.errors import near_miss, shown
 
 
 class Registry:

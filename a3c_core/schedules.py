@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from a3c_core.machine.jit import compilable
+from a3c_core.errors import shown
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
-from a3c_core.tools.errors import shown
+from a3c_core.system.jit import compilable
 
 AUTO = "auto"
 MOST_WORKERS = 100_000  # in virtual time

@@ -7,7 +7,7 @@ its own, and MT19937, which continues NumPy's legacy `RandomState` word for word
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 
 MT_WORDS = 624
 _POOL = 4  # words of a SeedSequence's pool

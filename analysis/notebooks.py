@@ -5,8 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from a3c_core.tools.command_line import Parser
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.command_line.arguments import Parser
+from a3c_core.errors import on_a_screen
 from analysis.claims.catalogue import judge_all
 from analysis.data.load import load_study
 from analysis.data.study import Study, StudyError

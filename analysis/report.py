@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from a3c_core.tools.command_line import Parser
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.command_line.arguments import Parser
+from a3c_core.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
@@ -60,8 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("--out goes with --experiment or with several folders")
     if options.experiment is not None and options.out is None and Path(options.experiment).name != options.experiment:
         made.error(f"--experiment {options.experiment} can't name a folder of results: choose one with --out")
-    from a3c_core.machine.standard_streams import secure_streams
-    from a3c_core.results.layout import ResultsError
+    from a3c_core.records.layout import ResultsError
+    from a3c_core.system.standard_streams import secure_streams
     from analysis.pages.build import build, compare, fetch_experiment, summary  # slow to import, not needed for --help
     from analysis.pages.extras import load_extras
 

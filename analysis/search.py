@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from a3c_core.tools.command_line import Parser
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.command_line.arguments import Parser
+from a3c_core.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
@@ -83,7 +83,7 @@ def parser() -> Parser:
 def main(arguments: list[str] | None = None) -> int:
     """Print a line for each algorithm; return the exit code."""
     options = parser().parse_args(arguments)
-    from a3c_core.results.layout import ResultsError
+    from a3c_core.records.layout import ResultsError
 
     try:
         found = [winner for folder in options.searches for winner in winners(folder)]

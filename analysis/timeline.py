@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from a3c_core.tools.command_line import Parser, new_file, positive_seconds
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.command_line.arguments import Parser, new_file, positive_seconds
+from a3c_core.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
@@ -30,7 +30,7 @@ def parser() -> Parser:
 def main(arguments: list[str] | None = None) -> int:
     """Draw, and say in a sentence what is seen; return the exit code."""
     options = parser().parse_args(arguments)
-    from a3c_core.results.layout import ResultsError  # slow to import, and not needed for --help
+    from a3c_core.records.layout import ResultsError  # slow to import, and not needed for --help
     from analysis.data.spans import settings_of, spans_until
     from analysis.figures.gantt import draw_strip
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from a3c_core.command_line.arguments import Parser
 from a3c_core.config import RunConfig
-from a3c_core.results.settings import upgraded
-from a3c_core.tools.command_line import Parser
+from a3c_core.saved_settings import upgraded
 from a3c_core.train import train
 
 RESULTS = Path(__file__).parent.parent / "results"

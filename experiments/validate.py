@@ -11,9 +11,9 @@ from pathlib import Path
 
 import rich.console
 
+from a3c_core.command_line.arguments import Parser, duration, positive_seconds
 from a3c_core.config import PaceConfig
-from a3c_core.tools.command_line import Parser, duration, positive_seconds
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
 from experiments.agreement import paced
 from experiments.agreement.comparison import Bench, Comparison, settings
 from experiments.agreement.figure import draw

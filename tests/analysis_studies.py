@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from a3c_core.config import RunConfig
-from a3c_core.results.files import write_json
+from a3c_core.records.files import write_json
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.train import train
 from analysis.data.study import Study, schedule_label, variant_label

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
-from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
-from a3c_core.results import checkpoints
+from a3c_core.optimizers import Optimizer
+from a3c_core.records import checkpoints
 from a3c_core.virtual.costs import CostProfile
 from experiments.grid.settings import all_names, of_config
 from tests.learner_cases import trained_parameters

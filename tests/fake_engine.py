@@ -7,8 +7,8 @@ import numpy as np
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import OneAfterAnother, Rollout
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.optimizers import Optimizer
+from a3c_core.records.tables import EpisodeRecord
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.simulation import Simulation
 

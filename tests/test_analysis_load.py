@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from analysis.data import compact
 from analysis.data.load import assemble, collect, load_study, read_plan
 from analysis.data.study import StudyError

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from analysis.data import metrics
 from analysis.data.score import score_of

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from a3c_core.results.settings import flatten
+from a3c_core.saved_settings import flatten
 from analysis import report
 from analysis.data import tracking
 from analysis.data.load import load_study

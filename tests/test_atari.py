@@ -7,13 +7,13 @@ import gymnasium
 import numpy as np
 import pytest
 
+from a3c.play.policies import environment_of, play_game, policy_of
+from a3c_core.build import misfit, parts_of
 from a3c_core.config import RunConfig
 from a3c_core.games import make_game
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.parts import misfit, parts_of
-from a3c_core.results import checkpoints
-from a3c_core.results.records import read_records
-from a3c_core.tools.policies import environment_of, play_game, policy_of
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from experiments.grid.file import find_grid, read_grid
 from experiments.grid.validation import validated_cells

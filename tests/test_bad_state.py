@@ -13,9 +13,9 @@ import pytest
 
 import run_sweep
 from a3c_core.config import RunConfig
-from a3c_core.results import checkpoints
-from a3c_core.results.files import write_json
-from a3c_core.results.layout import ResultsError, read_metadata
+from a3c_core.records import checkpoints
+from a3c_core.records.files import write_json
+from a3c_core.records.layout import ResultsError, read_metadata
 from a3c_core.train import train
 from analysis import report
 from analysis.data.load import load_study

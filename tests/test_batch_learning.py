@@ -10,8 +10,8 @@ import pytest
 
 from a3c_core.algorithms import ALGORITHMS
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.results import checkpoints
-from a3c_core.results.records import UPDATE_TABLE, read_records
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.train import Run, profile_of, train
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import CostProfile

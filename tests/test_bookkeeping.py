@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, RunConfig
-from a3c_core.results.records import UpdateRecord
+from a3c_core.records.tables import UpdateRecord
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
 

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models import keras_file
 from a3c_core.models.dense import DenseModel
-from a3c_core.results import checkpoints
+from a3c_core.optimizers import Optimizer
+from a3c_core.records import checkpoints
 from tests.learner_cases import trained_parameters
 
 
@@ -57,7 +57,7 @@ def test_round_trip(tmp_path, optimizer):
 
 
 def test_keras_opens_the_model_by_itself(tmp_path, optimizer):
-    from a3c_core.machine.tf import import_tensorflow
+    from a3c_core.system.tensorflow import import_tensorflow
 
     import_tensorflow()
     import keras
@@ -189,8 +189,8 @@ def test_failure_half_way_leaves_nothing(tmp_path, optimizer):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from a3c_core.results.checkpoints import save
-from a3c_core.learners.optimizers import Optimizer
+from a3c_core.records.checkpoints import save
+from a3c_core.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
 optimizer = Optimizer(DenseModel().spec.size)
 for updates, streams in (1, {}), (2, {"queue.f32": lambda file: os.kill(os.getpid(), signal.SIGKILL)}):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.results.records import UPDATE_TABLE, read_records
+from a3c_core.records.tables import UPDATE_TABLE, read_records
 from tests.test_processes import assert_each_once, collect
 
 KILLS = 13  # in each of the cases: over a hundred in all

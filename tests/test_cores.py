@@ -8,7 +8,7 @@ import pytest
 
 SAYS = """
 import ctypes, os, struct
-from a3c_core.machine import cores
+from a3c_core.system import cores
 
 def seen():
     attributes = ctypes.create_string_buffer(56)
@@ -34,7 +34,7 @@ def test_longer_turns_change_neither_policy_nor_niceness(policy):
 
 
 def test_where_the_kernel_is_another_nothing_is_asked(monkeypatch):
-    from a3c_core.machine import cores
+    from a3c_core.system import cores
 
     monkeypatch.setattr(cores, "_SET_SCHEDULING", None)
     monkeypatch.setattr(cores.ctypes, "CDLL", None)

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
+from a3c_core.build import make_engine
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.parts import make_engine
 from a3c_core.real import worker_main
 from a3c_core.real.channels import SharedChannel, Stopped
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled

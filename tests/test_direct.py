@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from a3c.benchmark.feeder import Feeder
+from a3c_core.build import new_learner
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message

@@ -24,7 +24,7 @@ import numba
 import pytest
 from numba.core.caching import _CacheLocator
 
-import a3c_core.machine.jit  # noqa: F401 - which says where Numba keeps compiled code
+import a3c_core.system.jit  # noqa: F401 - which says where Numba keeps compiled code
 from tests.sweeps import PATIENCE_S, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

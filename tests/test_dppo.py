@@ -10,14 +10,13 @@ import yaml
 from pydantic import ValidationError
 
 from a3c_core.algorithms.trajectories import batch_of
+from a3c_core.build import make_engine, misfit, new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
-from a3c_core.learners.parcels import Packing
-from a3c_core.machine.tf import import_tensorflow
+from a3c_core.engines.packing import Packing
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, misfit, parts_of
 from a3c_core.real.direct import is_direct
-from a3c_core.results.records import UPDATE_TABLE, read_records
+from a3c_core.records.tables import UPDATE_TABLE, read_records
+from a3c_core.system.tensorflow import import_tensorflow
 from a3c_core.train import Run, train
 from a3c_core.virtual.capacity import capacity, profile_of
 from a3c_core.virtual.compiled.support import why_not_compiled_time

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from a3c_core.algorithms.base import Trajectory
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
+from a3c_core.engines.packing import ExperiencePacking, Transitions
 from a3c_core.games.base import Spaces
-from a3c_core.learners.replay import ExperiencePacking, Made, Replayer, ReplayMemory, Transitions
+from a3c_core.learners.replay import Made, Replayer, ReplayMemory
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine
 from a3c_core.progress import Progress
 from a3c_core.streams import stream_words
 from tests import value_twin

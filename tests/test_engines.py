@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from a3c_core.build import make_engine, parts_of
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.engines import build_engine
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, parts_of
 from a3c_core.progress import START
 from tests import learner_twin
 from tests.learner_cases import made_up_trajectory, relative_error, trained_parameters
@@ -242,8 +242,8 @@ def resident():
 before = resident()
 from a3c_core.config import RunConfig
 from a3c_core.models.dense import DenseModel
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.parts import make_engine
+from a3c_core.optimizers import Optimizer
+from a3c_core.build import make_engine
 engine = make_engine(RunConfig())
 parameters, environment = DenseModel().initial_parameters(0), engine.new_environment()
 optimizer = Optimizer(parameters.size)
@@ -252,7 +252,7 @@ for episode in range(50):
     optimizer.apply(parameters, engine.rollout(parameters, environment).gradient)
 if len(sys.argv) > 1:
     from pathlib import Path
-    from a3c_core.results.checkpoints import load, save
+    from a3c_core.records.checkpoints import load, save
     save(Path(sys.argv[1]), "dense", DenseModel(), parameters, optimizer)
     assert load(Path(sys.argv[1])).updates == 50
 assert not {"tensorflow", "keras"} & set(sys.modules)

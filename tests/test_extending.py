@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
-from a3c_core.parts import parts_of
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from experiments.grid.errors import GridError
 from experiments.grid.file import read_grid

@@ -7,13 +7,13 @@ import pytest
 
 from a3c import play
 from a3c.benchmark.feeder import EXCHANGES
+from a3c_core.build import make_engine, parts_of
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.games import frames
 from a3c_core.models.conv import ConvModel
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, parts_of
-from a3c_core.results import checkpoints
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import EpisodeRecord
 from a3c_core.train import train
 from a3c_core.worker import Worker
 from tests.learner_cases import relative_error, trained_parameters

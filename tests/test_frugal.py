@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from a3c_core.machine.frugal import ONE_THREAD
+from a3c_core.system.process_tuning import ONE_THREAD
 from tests.sweeps import ROOT
 from tests.test_interrupts import COMMANDS
 

@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from a3c_core.build import make_engine, misfit, new_learner
 from a3c_core.config import RunConfig
-from a3c_core.engines.agents import DIED, ENDED, CompiledAgents
-from a3c_core.learners.new import new_learner
-from a3c_core.parts import make_engine, misfit
+from a3c_core.engines.agent_batches import DIED, ENDED, CompiledAgents
 from a3c_core.topologies.staff import Staff, Walk
 from a3c_core.train import Run, train
 from a3c_core.virtual.capacity import capacity

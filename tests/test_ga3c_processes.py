@@ -4,12 +4,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from a3c_core.build import make_engine, misfit, new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
-from a3c_core.parts import make_engine, misfit, parts_of
 from a3c_core.real.predictors import AgentPool, outputs_of
 from a3c_core.real.roster import RunFailed
-from a3c_core.results import checkpoints
+from a3c_core.records import checkpoints
 from a3c_core.train import Run, train
 from tests.test_processes import assert_each_once, collect
 from tests.test_topologies_learn import learns

@@ -6,13 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
 from a3c_core.games import atari, make_game, score_of
 from a3c_core.games.base import EnvironmentConfig, Score
 from a3c_core.games.flappy_env import OBSERVATIONS
 from a3c_core.games.flappy_game import OBSERVED
-from a3c_core.parts import parts_of
-from a3c_core.results.records import EpisodeRecord, RecordWriter, read_records
+from a3c_core.records.tables import EpisodeRecord, RecordWriter, read_records
 from a3c_core.train import train
 from run_sweep import main as run_sweep
 

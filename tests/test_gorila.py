@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from a3c_core.build import new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.learners.replay import ReplayMemory
-from a3c_core.parts import parts_of
-from a3c_core.results import checkpoints
-from a3c_core.results.records import UPDATE_TABLE, read_records
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.train import Run, train
 from a3c_core.virtual.costs import load_profile
 from a3c_core.virtual.simulation import Simulation

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from a3c_core.tools.yaml_text import NotYaml, read_yaml
+from a3c_core.yaml_text import NotYaml, read_yaml
 from experiments.grid.cells import Grid, cell_id, expand, short_names
 from experiments.grid.errors import GridError, UserError
 from experiments.grid.file import SHIPPED, find_grid, read_grid, shipped_grids

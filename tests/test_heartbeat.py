@@ -7,7 +7,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from a3c_core.tools import heartbeat
+from a3c_core.command_line import heartbeat
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from a3c_core.tools.histogram import Histogram
+from a3c_core.histogram import Histogram
 
 
 @pytest.mark.parametrize("largest", [1, 900, 100_000, 10_000_000])

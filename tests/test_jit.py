@@ -10,8 +10,8 @@ from a3c.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.engines.kernels import differentiate, play
 from a3c_core.games import flappy, frames
-from a3c_core.learners.optimizers import global_norm
-from a3c_core.machine.jit import direct, exact, fast, inner
+from a3c_core.optimizers import global_norm
+from a3c_core.system.jit import direct, exact, fast, inner
 from a3c_core.train import train
 
 PIECES = {"t_max": 5, "update_every": "t_max", "standardise": False}

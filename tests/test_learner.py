@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from a3c_core.build import make_engine
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine
 from tests import learner_twin
 from tests.learner_cases import LONG_FLIGHT, made_up_trajectory, relative_error, trained_parameters
 
@@ -124,7 +124,7 @@ def test_certain_policy_gives_a_finite_gradient():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_worker_learns_to_fly(seed):
-    from a3c_core.learners.optimizers import Optimizer
+    from a3c_core.optimizers import Optimizer
 
     compiled, parameters = engine("compiled", LearnerConfig()), DenseModel().initial_parameters(seed)
     environment, optimizer, scores = compiled.new_environment(), Optimizer(parameters.size, "adam", 1e-3), []

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from a3c_core.config import RunConfig
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.errors import on_a_screen
 from a3c_core.virtual.costs import load_profile
 from experiments.grid.errors import GridError
 from experiments.grid.file import read_grid

@@ -18,7 +18,7 @@ from a3c_core.real import worker_main
 from a3c_core.real.pool import LocalPool, Loss
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import Layout, SharedBlock
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.train import Run
 from tests.test_processes import TRANSPORTS, assert_each_once, collect, config_of
 

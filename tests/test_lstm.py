@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a3c.play import main as play_command
+from a3c.play.__main__ import main as play_command
+from a3c_core.build import make_engine, misfit
 from a3c_core.config import RunConfig
 from a3c_core.engines.recurrent import side_by_side
 from a3c_core.engines.remembering import Remembering
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.initialisers import orthogonal, unit_forget
 from a3c_core.models.lstm import LstmModel
-from a3c_core.parts import make_engine, misfit
-from a3c_core.results.checkpoints import load
-from a3c_core.results.records import read_records
+from a3c_core.records.checkpoints import load
+from a3c_core.records.tables import read_records
+from a3c_core.system.tensorflow import import_tensorflow
 from a3c_core.train import train
 from tests.learner_cases import relative_error
 
@@ -236,7 +236,7 @@ def test_real_processes_learn_with_memory_and_their_checkpoint_plays(settings, t
 
 
 def test_a_policy_at_play_is_the_engine_at_play(tmp_path):
-    from a3c_core.tools.policies import environment_of, play_game, policy_of
+    from a3c.play.policies import environment_of, play_game, policy_of
 
     settings = config(workers="1", episodes=3, learner={"standardise": False})
     train(settings, tmp_path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from experiments.tracking.mirror import Tracker
 from experiments.tracking.store import connect
 from tests.browser import INSTALLED, browser

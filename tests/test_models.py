@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models import MODELS
 from a3c_core.models.base import heads_network
 from a3c_core.models.conv import ConvModel
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.initialisers import glorot_uniform
 from a3c_core.models.lstm import LstmModel
+from a3c_core.system.tensorflow import import_tensorflow
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 import run_sweep
 from a3c_core.config import RunConfig
-from a3c_core.results.settings import beyond_defaults, differences, flatten, of_config, upgraded
+from a3c_core.saved_settings import beyond_defaults, differences, flatten, of_config, upgraded
 from analysis import report
 from analysis.data import compact
 from analysis.data.load import assemble, gather, load_study, read_plan

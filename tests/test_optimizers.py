@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from a3c_core.learners.optimizers import Optimizer
+from a3c_core.optimizers import Optimizer
 from tests.learner_cases import relative_error
 
 SIZE = 1539
@@ -25,7 +25,7 @@ def gradients(count, seed=1):
 
 
 def test_adam_is_that_of_keras_over_1000_updates(parameters):
-    from a3c_core.machine.tf import import_tensorflow
+    from a3c_core.system.tensorflow import import_tensorflow
 
     tf = import_tensorflow()
     import keras

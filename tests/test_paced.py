@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.machine import cores as cores_here
-from a3c_core.real import pace, worker_main
+from a3c_core.real import oversubscription, pace, worker_main
 from a3c_core.real.channels import Stopped
 from a3c_core.real.shared_memory import Layout, SharedBlock
-from a3c_core.results.records import UPDATE_TABLE, EpisodeRecord, read_records
+from a3c_core.records.tables import UPDATE_TABLE, EpisodeRecord, read_records
 from a3c_core.topologies import parcel_queue
 from a3c_core.train import Run, train
 from a3c_core.train.__main__ import closing
@@ -159,7 +158,7 @@ def test_a_speed_needs_a_profile():
 
 def test_a_paced_run_is_known_by_its_costs_not_by_this_machines_cores():
     config = paced("report-tf2.21", workers="4000")
-    assert not cores_here.is_oversubscribed(config)
+    assert not oversubscription.is_oversubscribed(config)
     virtual = RunConfig(profile="report-tf2.21", exchange={"channel": "mailbox", "queue": "unbounded"})
     assert capacity(config) == capacity(virtual)
 
@@ -269,7 +268,7 @@ def test_a_paced_worker_has_worked_once_for_nothing_before_its_first_episode(tmp
 
 
 def test_a_sweep_of_more_processes_than_cores_says_what_that_means_and_which_grids_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(cores_here, "cores", lambda: 2)
+    monkeypatch.setattr(oversubscription, "cores", lambda: 2)
     request = Request("workers.yaml", results=tmp_path)
     said = " ".join(announcement(understand(request), request))
     assert "workers wait for a core instead of for the master" in said

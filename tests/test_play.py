@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from a3c.play import main
+from a3c.play.__main__ import main
+from a3c.play.policies import environment_of, greedy_policy
+from a3c.play.scores import mean_interval
 from a3c_core.config import RunConfig
-from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.dense import DenseModel
-from a3c_core.results import checkpoints
-from a3c_core.tools.policies import environment_of, greedy_policy
-from a3c_core.tools.scores import mean_interval
+from a3c_core.optimizers import Optimizer
+from a3c_core.records import checkpoints
 from tests.learner_cases import trained_parameters
 
 
@@ -40,7 +40,7 @@ def played(capsys, *arguments):
 
 
 def test_scores_are_those_of_the_compiled_engine(run, capsys):
-    from a3c_core.parts import make_engine
+    from a3c_core.build import make_engine
 
     engine = make_engine(RunConfig(environment={"max_episode_steps": 500}))
     world, expected = engine.new_environment(), []

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from a3c import play
+from a3c.play import live
 from a3c_core.config import RunConfig
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.tools import live
 from a3c_core.train import train
 
 SHORT = EnvironmentConfig(max_episode_steps=5)

@@ -16,7 +16,7 @@ from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.real.channels import SharedChannel, Stopped
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SIZE, Layout, SharedBlock
-from a3c_core.results.records import EpisodeRecord, read_records
+from a3c_core.records.tables import EpisodeRecord, read_records
 from a3c_core.train import Run, train
 from a3c_core.worker import Work
 from tests.storm.checks import orphaned_memory, shared_memory

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from a3c_core.algorithms.returns import learning_targets
+from a3c_core.build import make_engine, misfit
 from a3c_core.config import RunConfig
 from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games.flappy import FlappyBird
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.ple import as_pixels
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, misfit
 from a3c_core.streams import shared_actions, stream_words, uniform
+from a3c_core.system.tensorflow import import_tensorflow
 from a3c_core.train import train
 from tests import published_code
 from tests.learner_cases import relative_error

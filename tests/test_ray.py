@@ -14,10 +14,10 @@ from a3c.benchmark import runtime
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
-from a3c_core.real.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
 from a3c_core.real.roster import RunFailed
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.schedules import ScheduleConfig
+from a3c_core.system.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
 from a3c_core.train import train
 from tests.sweeps import PATIENCE_S, ROOT, metadata, results, started_sweep, sweep, wait_for, write_grid
 from tests.test_processes import PROGRAM, assert_each_once, collect

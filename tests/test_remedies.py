@@ -11,7 +11,7 @@ import pytest
 
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.learners.optimizers import Optimizer
+from a3c_core.optimizers import Optimizer
 from a3c_core.progress import START
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.topologies.remedies import Remedies

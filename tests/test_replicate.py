@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.results.records import read_records
-from a3c_core.results.settings import upgraded
+from a3c_core.records.tables import read_records
+from a3c_core.saved_settings import upgraded
 from a3c_core.train import Run, train
 from analysis.data.metrics import binned
 from experiments.replicate import RESULTS, known_cells, main

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from a3c_core.tools import heartbeat
+from a3c_core.command_line import heartbeat
 from analysis import report
 from analysis.claims.documents import CODE
 from analysis.figures import catalogue

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from a3c_core.algorithms import ALGORITHMS
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.train.__main__ import main
 from analysis.data.load import load_study
 from analysis.search import main as say_best

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from a3c import __main__ as a3c
-from a3c_core.tools.command_line import python_command
+from a3c_core.command_line.arguments import python_command
 from tests.fake_ple import write_checkout
 from tests.sweeps import PATIENCE_S, ROOT
 

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from a3c_core.config import RunConfig
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.results.records import read_records
+from a3c_core.optimizers import Optimizer
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from a3c_core.virtual.capacity import capacity
 from a3c_core.virtual.costs import load_profile

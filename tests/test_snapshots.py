@@ -5,7 +5,7 @@ from PIL import Image
 
 from a3c import play
 from a3c_core.config import RunConfig
-from a3c_core.results import checkpoints
+from a3c_core.records import checkpoints
 from a3c_core.train import Run, train
 from experiments.tracking import artifacts
 

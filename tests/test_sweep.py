@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 import run_sweep
+from a3c_core.command_line.arguments import duration
 from a3c_core.config import RunConfig
 from a3c_core.games import atari
-from a3c_core.machine.cores import is_oversubscribed
-from a3c_core.tools.command_line import duration
+from a3c_core.real.oversubscription import is_oversubscribed
 from a3c_core.train import RESULTS_VERSION, train
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from a3c_core.results import checkpoints
-from a3c_core.results.records import read_records
-from a3c_core.tools.learning_curve import rolling_mean
+from a3c_core.command_line.learning_curve import rolling_mean
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from experiments.sweep.wall_times import FILE, WallTimes, with_wall_times
 from experiments.tracking.mirror import Tracker, run_name
 from experiments.tracking.store import connect

@@ -11,7 +11,7 @@ import pytest
 
 from a3c_core import train as train_module
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.results.records import EpisodeRecord, RecordWriter, read_records
+from a3c_core.records.tables import EpisodeRecord, RecordWriter, read_records
 from a3c_core.train import Run, RunMismatch, train
 
 REPORT = ExchangeConfig(channel="mailbox", pull="at_once", queue="unbounded")

@@ -9,7 +9,7 @@ from PIL import Image
 
 from a3c.advise.own_runs import read_cell
 from a3c_core.config import RunConfig
-from a3c_core.results.records import read_records
+from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from a3c_core.train.__main__ import RunProgress, main
 

@@ -5,12 +5,11 @@ import pytest
 
 from a3c_core.algorithms.base import Trajectory
 from a3c_core.algorithms.trajectories import batch_of
+from a3c_core.build import make_engine, misfit, new_learner, parts_of
 from a3c_core.config import LearnerConfig, RunConfig
+from a3c_core.engines.packing import Packing
 from a3c_core.games.base import Spaces
-from a3c_core.learners.new import new_learner
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, misfit, parts_of
 from tests import learner_twin, trajectory_twin
 from tests.learner_cases import relative_error, trained_parameters
 

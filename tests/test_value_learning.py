@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
-from a3c_core.parts import make_engine
 from a3c_core.train import Run
 
 SETTINGS = {"t_max": 20, "learning_rate": 1e-3, "target_every": 1_000, "epsilon_steps": 200_000}

@@ -6,13 +6,13 @@ import signal
 import numpy as np
 import pytest
 
-from a3c.play import main as play
+from a3c.play.__main__ import main as play
+from a3c_core.build import new_learner
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.progress import Progress
 from a3c_core.real.ray_pool import RayWorker
-from a3c_core.results import checkpoints
-from a3c_core.results.records import UPDATE_TABLE, read_records
+from a3c_core.records import checkpoints
+from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.train import Run, train
 
 ALGORITHMS = ("q", "sarsa", "n_step_q")

@@ -8,12 +8,11 @@ import pytest
 from a3c_core.algorithms import make_algorithm
 from a3c_core.algorithms.base import Trajectory
 from a3c_core.algorithms.values import ValueSettings
+from a3c_core.build import make_engine, new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.engines.stepwise import judged
+from a3c_core.engines.python_rollout import judged
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.learners.new import new_learner
 from a3c_core.models.dense import DenseModel
-from a3c_core.parts import make_engine, parts_of
 from a3c_core.progress import Progress, worker_draw
 from tests import value_twin
 from tests.learner_cases import relative_error

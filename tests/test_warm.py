@@ -65,7 +65,7 @@ def test_setup_ends_with_it():
 def test_tensorflow_comes_without_what_nobody_uses_and_that_can_still_be_imported():
     names = "pandas, sklearn, matplotlib.pyplot"
     program = (
-        "import sys; from a3c_core.machine.tf import import_tensorflow; import_tensorflow()\n"
+        "import sys; from a3c_core.system.tensorflow import import_tensorflow; import_tensorflow()\n"
         "print({'pandas', 'sklearn', 'matplotlib'} & set(sys.modules))\n"
         f"import {names}; print('{names}')"
     )

@@ -13,9 +13,9 @@ from a3c.advise.costs import Costs
 from a3c.advise.jitter import Factors
 from a3c.advise.log import LogError
 from a3c.advise.queueing import MOST_WORKERS, UNBOUNDED
-from a3c_core.results.files import write_whole
-from a3c_core.tools.command_line import Parser, new_file, positive_seconds, whole_number
-from a3c_core.tools.errors import shown
+from a3c_core.command_line.arguments import Parser, new_file, positive_seconds, whole_number
+from a3c_core.errors import shown
+from a3c_core.records.files import write_whole
 from a3c_core.virtual.costs import load_profile
 
 EXAMPLES = """\

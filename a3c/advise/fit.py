@@ -9,7 +9,7 @@ from a3c.advise.costs import Costs
 from a3c.advise.jitter import empirical
 from a3c.advise.log import Log, Numbers
 from a3c.advise.queueing import UNBOUNDED, System
-from a3c_core.tools.command_line import in_seconds
+from a3c_core.command_line.arguments import in_seconds
 
 PARTS = 10  # of a log, to see growth
 _GROWN = 1.5  # times as long at the end: nobody would call less growth

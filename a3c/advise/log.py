@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
 
 COLUMNS = ("worker", "start", "end", "update_start", "update_end")
 LEAST_ROWS = 20

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from a3c.advise.log import LEAST_ROWS, Log, LogError, Numbers, check
-from a3c_core.results.layout import CONFIG, UPDATES, read_json
-from a3c_core.results.records import UPDATE_TABLE, read_records
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
+from a3c_core.records.layout import CONFIG, UPDATES, read_json
+from a3c_core.records.tables import UPDATE_TABLE, read_records
 
 
 def read_cell(directory: Path) -> Log:

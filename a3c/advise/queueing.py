@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 from a3c_core.virtual.costs import crowding
 
 UNBOUNDED = 0  # size of a queue without an end

@@ -13,7 +13,7 @@ from a3c.advise.jitter import Factors, exponential, lognormal
 from a3c.advise.log import LEAST_ROWS, LogError, check, log_of, read_file
 from a3c.advise.own_runs import read_cell, read_mlflow
 from a3c.advise.queueing import CONSTANT, System
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
 from a3c_core.virtual.costs import CostProfile, load_profile
 
 _STEPS = 10  # along growth given by hand
@@ -86,10 +86,9 @@ def from_profile(name: str) -> Costs:
 
 def measured(game: str, seconds: float) -> Costs:
     """Return what an untrained agent and an update cost here: of an engine, or of a Gymnasium game by its id."""
+    from a3c_core.build import make_engine, new_learner
     from a3c_core.config import RunConfig
     from a3c_core.engines import ENGINES
-    from a3c_core.learners.new import new_learner
-    from a3c_core.parts import make_engine
     from a3c_core.progress import START
     from a3c_core.worker import Worker
 

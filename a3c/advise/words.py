@@ -8,7 +8,7 @@ import rich.box
 import rich.table
 
 from a3c.advise.advice import NEARLY_ALL, Advice, Remedy, is_overflowing
-from a3c_core.tools.command_line import in_seconds
+from a3c_core.command_line.arguments import in_seconds
 
 _BAR = 40  # characters of the longest bar
 

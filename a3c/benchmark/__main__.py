@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from a3c_core.command_line.arguments import Parser, new_file, positive_seconds
 from a3c_core.registry import load
-from a3c_core.tools.command_line import Parser, new_file, positive_seconds
 
 EXAMPLES = """\
 examples:

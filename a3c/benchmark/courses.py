@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from a3c_core.algorithms.base import Trajectory
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.learners.optimizers import Optimizer
 from a3c_core.models.base import POLICY_AND_VALUE
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine
+from a3c_core.optimizers import Optimizer
 
 SEED = 24
 EPISODES = 20  # in a course, played round and round

@@ -10,9 +10,9 @@ import numpy as np
 from a3c.benchmark.courses import SEED, Course, long_course, short_course
 from a3c.benchmark.learners import learner_rows
 from a3c.benchmark.measure import Results, Row, per_second
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.dense import DenseModel
+from a3c_core.optimizers import Optimizer
+from a3c_core.system.tensorflow import import_tensorflow
 
 Task = Callable[[], int]  # does the work of one episode and returns its env steps
 Update = Callable[[], object]

@@ -11,8 +11,8 @@ from a3c_core.games import flappy
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.flappy_vector import FlappyBirdVectorEnv
 from a3c_core.games.ple import LegacyRandom, import_ple, make_game
-from a3c_core.machine.jit import exact
 from a3c_core.streams import next_word, stream_words
+from a3c_core.system.jit import exact
 
 SEED = 24
 ACTIONS: list[int] = np.random.RandomState(SEED).randint(0, 2, 1000).tolist()  # env steps between looks at the clock

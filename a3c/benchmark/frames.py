@@ -6,10 +6,10 @@ from typing import Any
 
 from a3c.benchmark.live import watch_real
 from a3c.benchmark.measure import Fact, Results, Row
+from a3c_core.build import make_engine
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.conv import ConvModel
-from a3c_core.parts import make_engine
 from a3c_core.worker import Worker
 
 AGENTS = (1, 8, 32)

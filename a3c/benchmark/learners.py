@@ -4,10 +4,9 @@ from itertools import cycle
 
 from a3c.benchmark.courses import SEED
 from a3c.benchmark.measure import Row, per_second
+from a3c_core.build import make_engine, new_learner
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine
 
 ALGORITHMS = ("ppo", "vtrace")
 ENGINES = ("compiled", "tensorflow")

@@ -18,8 +18,8 @@ from a3c.benchmark.courses import SEED, Course, long_course, short_course
 from a3c.benchmark.measure import Fact, Results, Row, per_second
 from a3c_core.engines import kernels
 from a3c_core.engines.working_memory import INPUTS, UNITS
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.machine.frugal import ONE_THREAD
+from a3c_core.optimizers import Optimizer
+from a3c_core.system.process_tuning import ONE_THREAD
 
 FORWARD_FLOP = 2 * UNITS * (INPUTS + 3)  # a step: hidden layer with its bias, and three heads
 BACKWARD_FLOP = 2 * UNITS * (INPUTS + 3 + 3)  # the weights of both, and the hidden units' errors

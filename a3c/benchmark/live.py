@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from a3c_core.build import new_learner
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
 from a3c_core.models.parameters import Vector
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.runtime import RealRuntime

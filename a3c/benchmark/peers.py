@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a3c.benchmark.measure import Results, Row
-from a3c_core.machine.frugal import ONE_THREAD
+from a3c_core.system.process_tuning import ONE_THREAD
 
 OURS = "compiled, 10 workers"
 _GAMES, _HORIZON = 40, 5

@@ -9,7 +9,7 @@ from a3c.benchmark.measure import Fact, Results, Row
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.real.ray_cluster import ray_is_installed
+from a3c_core.system.ray_cluster import ray_is_installed
 
 LONG_TRAINING = 40_000  # episodes, after which a bird lives for some 2,000 steps
 ENGINES = ("compiled", "tensorflow", "report")  # fastest first

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from a3c_core.algorithms.actor_critic import ActorCritic
 from a3c_core.algorithms.base import HandsOver, LearnerSettings, Trajectory
 from a3c_core.algorithms.returns import learning_targets
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.section import LARGEST_FACTOR
+from a3c_core.system.tensorflow import import_tensorflow
 
 
 class A3CSettings(LearnerSettings):

@@ -5,7 +5,7 @@ Schulman et al. 2016 (generalised advantage estimation), Espeholt et al. 2018 (V
 
 import numpy as np
 
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 
 
 @exact(allocates=True)

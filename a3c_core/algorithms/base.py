@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from a3c_core.learners.optimizers import DECAY, OptimizerName
 from a3c_core.models.base import Heads, Outputs
+from a3c_core.optimizers import DECAY, OptimizerName
 from a3c_core.progress import Progress
 from a3c_core.section import LARGEST_FACTOR, Section
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from a3c_core.algorithms.base import HandsOver, LearnerSettings
 from a3c_core.algorithms.values import ValueAlgorithm, ValueSettings
-from a3c_core.machine.tf import import_tensorflow
+from a3c_core.system.tensorflow import import_tensorflow
 
 
 class DQNSettings(ValueSettings):

@@ -19,8 +19,8 @@ from a3c_core.algorithms.trajectories import (
     TrajectoryAlgorithm,
     TrajectorySettings,
 )
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.section import LARGEST_FACTOR
+from a3c_core.system.tensorflow import import_tensorflow
 
 _EPSILON = 1e-8  # guards against advantages that are all alike
 

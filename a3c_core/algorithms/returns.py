@@ -6,7 +6,7 @@ n/(n-1): that is a discount of its own for every length, and here a setting.
 
 import numpy as np
 
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 
 _EPSILON = 1e-9  # the report's guard against a trajectory whose returns are all alike
 

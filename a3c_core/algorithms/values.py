@@ -8,11 +8,11 @@ from pydantic import Field
 
 from a3c_core.algorithms.base import HandsOver, LearnerSettings, TargetSettings, Trajectory
 from a3c_core.algorithms.returns import discounted_returns
-from a3c_core.machine.jit import compilable
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
 from a3c_core.streams import uniform
+from a3c_core.system.jit import compilable
+from a3c_core.system.tensorflow import import_tensorflow
 
 Epsilon = Annotated[float, Field(ge=0, le=1)]
 

@@ -5,9 +5,9 @@ from typing import Any
 from a3c_core.algorithms.base import Algorithm, is_repeated
 from a3c_core.engines.base import Engine, Purpose, purpose_of
 from a3c_core.games.base import Game
-from a3c_core.machine.tf import allow_onednn
 from a3c_core.models.base import Model
 from a3c_core.registry import Registry, load
+from a3c_core.system.tensorflow import allow_onednn
 
 COMPUTES: dict[str, dict[Purpose, str]] = {  # the class of each engine, by what it computes for
     "compiled": {

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Algorithm, HandsOver, Trajectory
 from a3c_core.algorithms.trajectories import Batch, Column
+from a3c_core.engines.packing import Packing
 from a3c_core.games.base import Game
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model, memory_shape_of
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress

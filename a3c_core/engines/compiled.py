@@ -22,12 +22,12 @@ from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import FLAPPY_BIRD, Game
 from a3c_core.games.options import FLAPPY_ACTIONS
-from a3c_core.machine.jit import direct, exact
 from a3c_core.models.base import Model
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
 from a3c_core.streams import ONE_WORD, shared_actions, stream_words, write_words
+from a3c_core.system.jit import direct, exact
 
 _SAMPLED = 64  # one in so many rollouts is measured
 _FLOAT32 = np.dtype(np.float32)  # NumPy takes a while to find it by the type

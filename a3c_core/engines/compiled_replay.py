@@ -10,9 +10,9 @@ from a3c_core.algorithms.dqn import DQN
 from a3c_core.engines import replay_kernels, value_kernels
 from a3c_core.engines.base import Play, Rollout, packed_rollouts
 from a3c_core.engines.compiled import CompiledEngine, CompiledFlappy
+from a3c_core.engines.packing import ExperiencePacking, Transitions
 from a3c_core.games import flappy
 from a3c_core.games.base import Game
-from a3c_core.learners.replay import ExperiencePacking, Transitions
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress

@@ -15,9 +15,9 @@ from a3c_core.algorithms.vtrace import VTrace
 from a3c_core.engines import learning_kernels
 from a3c_core.engines.base import Play, Rollout, packed_rollouts
 from a3c_core.engines.compiled import CompiledEngine, CompiledFlappy
+from a3c_core.engines.packing import Packing
 from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games.base import Game
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress

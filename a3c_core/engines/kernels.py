@@ -15,8 +15,8 @@ from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS, buffers_in
 from a3c_core.engines.working_memory import new_buffers as new_buffers  # as all modules of kernels have it
 from a3c_core.games.flappy import STATE_SIZE, step, write_observation
 from a3c_core.games.published import write_pixels
-from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
+from a3c_core.system.jit import fast
 
 HIDDEN_END = INPUTS * UNITS
 POLICY_BIAS = HIDDEN_END + 2 * UNITS

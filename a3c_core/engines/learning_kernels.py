@@ -6,7 +6,7 @@ import numpy as np
 
 from a3c_core.engines.kernels import backward, forward, unpack
 from a3c_core.games.flappy import STATE_SIZE
-from a3c_core.machine.jit import fast
+from a3c_core.system.jit import fast
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 

@@ -16,8 +16,8 @@ from a3c_core.algorithms.base import Trajectory
 from a3c_core.algorithms.dppo import DPPO
 from a3c_core.algorithms.trajectories import batch_of
 from a3c_core.engines.base import Play, Rollout
+from a3c_core.engines.packing import Packing
 from a3c_core.games.base import Spaces
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
 

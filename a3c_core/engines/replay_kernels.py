@@ -7,7 +7,7 @@ import numpy as np
 from a3c_core.engines.kernels import POLICY_BIAS
 from a3c_core.engines.value_kernels import backward, forward, judge_one, unpack
 from a3c_core.games.flappy import STATE_SIZE
-from a3c_core.machine.jit import fast
+from a3c_core.system.jit import fast
 
 _SIZE = POLICY_BIAS + 2  # of the parameters
 _ZERO, _ONE, _TWO = np.float32(0), np.float32(1), np.float32(2)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Algorithm, Trajectory, has_target
 from a3c_core.engines.base import OneAfterAnother, Rollout, rollout_of
-from a3c_core.engines.stepwise import play_steps
+from a3c_core.engines.python_rollout import play_steps
 from a3c_core.games.base import Environment, Game
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Model, Outputs, heads_network, memory_shape_of
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
+from a3c_core.system.tensorflow import import_tensorflow
 
 
 class ReportEngine(OneAfterAnother):

@@ -11,14 +11,13 @@ from a3c_core.algorithms.actor_critic import log_chosen
 from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.algorithms.trajectories import Batch, Column, TrajectoryAlgorithm
 from a3c_core.engines.base import Play, Rollout, packed_rollouts, play_of, rollout_of
-from a3c_core.engines.stepwise import judged, play_steps, play_together
+from a3c_core.engines.packing import ExperiencePacking, Packing, Transitions
+from a3c_core.engines.python_rollout import judged, play_steps, play_together
 from a3c_core.games.base import Environment, Game
-from a3c_core.learners.parcels import Packing
-from a3c_core.learners.replay import ExperiencePacking, Transitions
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Forward, Model, Outputs, heads_network
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
+from a3c_core.system.tensorflow import import_tensorflow
 
 _PACKINGS = {"trajectory": Packing, "experience": ExperiencePacking}
 

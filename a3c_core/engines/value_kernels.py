@@ -13,8 +13,8 @@ from a3c_core.algorithms.returns import discounted_returns
 from a3c_core.engines.kernels import HIDDEN_END, POLICY_BIAS, add_product, observe
 from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS, aligned
 from a3c_core.games.flappy import STATE_SIZE, step
-from a3c_core.machine.jit import fast
 from a3c_core.streams import uniform
+from a3c_core.system.jit import fast
 
 _ACTIONS = 2
 _SIZE = POLICY_BIAS + _ACTIONS  # of the parameters

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games.flappy import STATE_SIZE
-from a3c_core.machine.jit import compilable
+from a3c_core.system.jit import compilable
 
 UNITS = 128
 INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias

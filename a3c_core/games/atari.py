@@ -13,11 +13,11 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.errors import near_miss, shown
 from a3c_core.games.base import SETUP_ATARI, AtariSettings, EnvironmentConfig, Score, Spaces
 from a3c_core.games.environment import GymEnvironment
 from a3c_core.games.frames import SIDE, STACK
 from a3c_core.streams import stream_words, uniform
-from a3c_core.tools.errors import near_miss, shown
 
 PREFIX, VERSION = "ALE/", "-v5"
 REPEAT = 4  # frames that an action is held for

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import copy, exact
 from a3c_core.streams import MT_WORDS, next_legacy_word, next_word, stream_words
+from a3c_core.system.jit import copy, exact
 
 WIDTH, HEIGHT = 288, 512
 BIRD_X, BIRD_START_Y, BIRD_WIDTH, BIRD_HEIGHT = 57, 256, 34, 24

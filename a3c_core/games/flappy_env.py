@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from a3c_core.games import flappy, frames, published
 from a3c_core.games.options import FLAPPY_ACTIONS, MAX_EPISODE_STEPS, read_action, require_choice, require_positive
-from a3c_core.machine.jit import exact
 from a3c_core.streams import stream_words
+from a3c_core.system.jit import exact
 
 SEEDINGS = tuple(published.RESETS)
 RENDER_MODES = ("rgb_array", "human")

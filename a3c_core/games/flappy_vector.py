@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from a3c_core.games import flappy
 from a3c_core.games.flappy_env import OBSERVATIONS
 from a3c_core.games.options import MAX_EPISODE_STEPS, require_choice, require_positive
-from a3c_core.machine.jit import copy, exact
 from a3c_core.streams import write_words
+from a3c_core.system.jit import copy, exact
 
 COMPILED_OBSERVATIONS = ("report", "raw")
 _ONE_WORD = 1 << 32

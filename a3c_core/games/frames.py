@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from a3c_core.games import flappy
 from a3c_core.games.flappy import BIRD_HEIGHT, BIRD_LEFT, BIRD_RIGHT, HEIGHT, PIPE_GAP, PIPE_WIDTH, PIPES, WIDTH
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 
 SIDE, STACK = 84, 4  # pixels; frames in one observation
 GROUND_ROW = int(flappy.GROUND_Y)

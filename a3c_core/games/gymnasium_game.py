@@ -9,10 +9,10 @@ from gymnasium import spaces as gym_spaces
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from numpy.typing import NDArray
 
+from a3c_core.errors import near_miss, shown
 from a3c_core.games.base import EnvironmentConfig, Score, Spaces, why_not_atari
 from a3c_core.games.environment import GymEnvironment, Replayed
 from a3c_core.registry import import_module
-from a3c_core.tools.errors import near_miss, shown
 
 _OF_OTHER_GAMES = ("observation", "reward", "seeding")
 

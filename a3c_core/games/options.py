@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from a3c_core.tools.errors import near_miss
+from a3c_core.errors import near_miss
 
 MAX_EPISODE_STEPS = 20_000
 FLAPPY_ACTIONS = ("nothing", "flap")

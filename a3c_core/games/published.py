@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.games import flappy
-from a3c_core.machine.jit import exact
+from a3c_core.system.jit import exact
 
 # Resets before each episode. The published code builds a new PLE around the same game, which resets it, and then calls
 # `reset_game()`: so every second start is never played. PLE keeps the random stream that the game has.

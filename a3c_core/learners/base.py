@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.progress import START, Progress
 
 One = TypeVar("One")  # parcel, as whoever deals with it knows it

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from a3c_core.config import RunConfig
 from a3c_core.learners.base import Effort
-from a3c_core.learners.optimizers import Optimizer, UpdateResult
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.progress import START, Progress
 
 
@@ -61,22 +58,3 @@ class GradientLearner:
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
         """There is nothing beside the parameters and the optimizer's averages."""
-
-
-def new_optimizer(config: RunConfig, size: int) -> Optimizer:
-    """Return the run's optimizer for `size` parameters."""
-    learner = config.learner
-    return Optimizer(
-        size,
-        learner.optimizer,
-        learner.learning_rate,
-        anneal=learner.anneal,
-        clip_norm=learner.clip_norm,
-        epsilon=learner.epsilon,
-        decay=learner.decay,
-    )
-
-
-def warm_up(config: RunConfig, parameters: Vector) -> None:
-    """Make an update for nothing, so that the first one that counts finds everything compiled."""
-    new_optimizer(config, parameters.size).apply(parameters.copy(), np.zeros_like(parameters))

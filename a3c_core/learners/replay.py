@@ -4,51 +4,21 @@ A memory holds the latest steps that actors have handed over; each draw from it 
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Trajectory
+from a3c_core.engines.packing import ExperiencePacking, Transitions
 from a3c_core.games.base import Spaces
-from a3c_core.learners.parcels import Packing
-from a3c_core.machine.jit import exact
 from a3c_core.models.parameters import Vector
 from a3c_core.streams import stream_words, uniform
+from a3c_core.system.jit import exact
 
 _DRAW_KEY = 3  # keeps the streams of draws apart from those of play, of costs and of minibatches
 _KEPT = 0.99  # of the running averages of losses, by every further one
 _JUDGED_FROM = 100  # losses seen before any counts as outlying
-
-
-class Transitions(NamedTuple):
-    """Steps, each with the state that followed."""
-
-    observations: NDArray[Any]  # [n, ...]
-    actions: NDArray[np.int32]  # [n]
-    rewards: NDArray[np.float32]  # [n]
-    next_observations: NDArray[Any]  # [n, ...]; zeros after the end
-    goes_on: NDArray[np.float32]  # [n]: 0 where the game ended, else 1
-
-
-class ExperiencePacking(Packing):
-    """Trajectories with the observation after their last step, and without what the network said."""
-
-    columns = 2  # actions, rewards
-    observations_beyond = 1
-
-    def _parts(self, one: Trajectory) -> list[Any]:
-        beyond = np.zeros_like(one.observations[0]) if one.next_observation is None else one.next_observation
-        return [self._as_floats(np.concatenate([one.observations, beyond[None]])), one.actions, one.rewards]
-
-    def _unpacked(self, observations: NDArray[Any], columns: Vector, header: Sequence[float]) -> Trajectory:
-        _, terminated, truncated, _ = header
-        actions, rewards = columns
-        beyond = None if terminated else observations[-1]
-        unknown = np.zeros_like(rewards)
-        numbers = observations[:-1], actions.astype(np.int32), rewards, unknown, 0.0
-        return Trajectory(*numbers, bool(terminated), bool(truncated), beyond)
 
 
 class ReplayMemory:

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from a3c_core.algorithms.base import TargetSettings
-from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import GradientLearner, new_optimizer
-from a3c_core.learners.optimizers import Optimizer
+from a3c_core.learners.gradients import GradientLearner
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import parts_of
+from a3c_core.optimizers import Optimizer
 from a3c_core.progress import Progress
 
 
@@ -53,14 +50,3 @@ class TargetLearner(GradientLearner):
     def restore(self, numbers: dict[str, Any], arrays: dict[str, Vector]) -> None:
         self.target_set_at = int(numbers["target_set_at"])
         self.target[:] = arrays["target"]
-
-
-def new_learner(config: RunConfig) -> GradientLearner:
-    """Return a learner of gradients with the initial parameters, and a target network if the algorithm has one."""
-    _, model, algorithm = parts_of(config)
-    parameters = model.initial_parameters(config.seed)
-    optimizer = new_optimizer(config, parameters.size)
-    if isinstance(config.learner, TargetSettings):
-        explored = {"exploration": algorithm.exploration} if hasattr(algorithm, "exploration") else {}
-        return TargetLearner(parameters, optimizer, config.learner.target_every, **explored)
-    return GradientLearner(parameters, optimizer)

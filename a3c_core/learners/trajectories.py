@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms.trajectories import Batch, TrajectoryAlgorithm, batch_of
-from a3c_core.config import RunConfig
 from a3c_core.engines.base import LearningEngine
+from a3c_core.engines.packing import Packing
 from a3c_core.learners.base import Effort
-from a3c_core.learners.gradients import new_optimizer
-from a3c_core.learners.optimizers import Optimizer, UpdateResult
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine, parts_of
+from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.progress import START, Progress
 from a3c_core.streams import shuffle, stream_words
 
@@ -147,15 +144,3 @@ class TrajectoryLearner:
         if self._algorithm.averages:
             gradient = gradient / np.float32(len(rows))
         return self.optimizer.apply(self.parameters, gradient, share, rate)
-
-
-def new_learner(config: RunConfig) -> TrajectoryLearner:
-    """Return a learner with the run's initial parameters, which computes by the run's engine."""
-    game, model, algorithm = parts_of(config)
-    assert isinstance(algorithm, TrajectoryAlgorithm)
-    engine: Any = make_engine(config)
-    packing = Packing(game.spaces)
-    capacity = packing.capacity(config.agents_per_worker, algorithm.steps_at_once)
-    parameters = model.initial_parameters(config.seed)
-    optimizer = new_optimizer(config, parameters.size)
-    return TrajectoryLearner(parameters, optimizer, algorithm, engine, packing, capacity, config.seed)

@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models import base, remake_model
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
+from a3c_core.system.tensorflow import import_tensorflow
 
 _PACKAGE = Path(__file__).parents[1]
 _WEIGHTS = "model.weights.h5"  # Keras's name for it inside a .keras file

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from a3c_core.games.base import Spaces
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.models.base import Heads
 from a3c_core.models.parameters import ParameterSpec, Slice, Vector
 from a3c_core.registry import load
 from a3c_core.section import Section
+from a3c_core.system.tensorflow import import_tensorflow
 
 if TYPE_CHECKING:
     import keras

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import OneAfterAnother, Rollout, play_of
-from a3c_core.engines.stepwise import play_steps
+from a3c_core.engines.packing import Packing
+from a3c_core.engines.python_rollout import play_steps
 from a3c_core.games.base import Environment
-from a3c_core.learners.parcels import Packing
 from a3c_core.models.base import Outputs
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import parts_of
 from a3c_core.progress import START, Progress
 from a3c_core.real.channels import SharedChannel, Stopped
 from a3c_core.real.shared_memory import ANSWERED

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from a3c_core.build import new_optimizer
 from a3c_core.config import RunConfig
-from a3c_core.learners.gradients import new_optimizer
 from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import (
     ACCEPTED,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from a3c_core.engines import kernels
 from a3c_core.engines.working_memory import Buffers
 from a3c_core.games import flappy
-from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.machine.system_calls import Desk, now_s, ordered, ring, seen, sleep, written
 from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import ACCEPTED, AT_ONCE, GRANTED, NO_ROOM, NOTHING, PERMITTED, SERVED, UNWANTED
 from a3c_core.streams import write_words
+from a3c_core.system.jit import copy, exact, inner
+from a3c_core.system.system_calls import Desk, now_s, ordered, ring, seen, sleep, written
 
 NUMBERS = np.dtype(
     [

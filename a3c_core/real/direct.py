@@ -16,14 +16,14 @@ from a3c_core.algorithms import statistics_of
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import GradientLearner
-from a3c_core.machine.cores import cores
 from a3c_core.progress import Progress
 from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
 from a3c_core.real.pool import NO_BELL, Pool
 from a3c_core.real.runtime import LOOK_S, RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, SharedArrays
-from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RecordBlock, one_record, update_table
+from a3c_core.records.blocks import APPLIED, BLOCK_RECORDS, RecordBlock, one_record, update_table
 from a3c_core.runtime import Arrays
+from a3c_core.system.cores import cores
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
 

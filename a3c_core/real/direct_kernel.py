@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.learners.optimizers import rate_at, update
-from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.machine.system_calls import Desk, nap, new_desk, now_s, ordered, ring, seen, sleep, written
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import rate_at, update
 from a3c_core.real.grants import Tally, end_and_grant
 from a3c_core.real.pool import NO_BELL
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED
-from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, RECORD, REJECTED, UPDATE, Records
+from a3c_core.records.blocks import APPLIED, BLOCK_RECORDS, RECORD, REJECTED, UPDATE, Records
+from a3c_core.system.jit import copy, exact, inner
+from a3c_core.system.system_calls import Desk, nap, new_desk, now_s, ordered, ring, seen, sleep, written
 
 NUMBERS = np.dtype(
     [

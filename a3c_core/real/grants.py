@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import compilable, inner
+from a3c_core.system.jit import compilable, inner
 
 _AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
 from a3c_core.learners.base import Learner
-from a3c_core.parts import parts_of
 from a3c_core.progress import Progress
 from a3c_core.real.shared_memory import Layout, SharedArrays, SharedBlock
 from a3c_core.topologies import TOPOLOGIES

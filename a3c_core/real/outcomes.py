@@ -10,7 +10,7 @@ from a3c_core.episode_log import NO_STATISTICS, EpisodeLog, Parcel
 from a3c_core.learners.base import Learner
 from a3c_core.progress import Progress, worker_draw
 from a3c_core.real.arrivals import Arrival
-from a3c_core.results.records import Status
+from a3c_core.records.tables import Status
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Episode
 

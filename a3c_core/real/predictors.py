@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c_core.build import make_engine, parts_of
 from a3c_core.config import RunConfig
 from a3c_core.games.base import Spaces
 from a3c_core.models.base import Outputs
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine, parts_of
 from a3c_core.real.pool import LocalPool
 from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import ANSWERED, SharedArrays, SharedBlock

@@ -2,15 +2,15 @@
 
 import mmap
 
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.machine.imports import for_good
-from a3c_core.parts import make_engine
 from a3c_core.real.channels import SharedChannel
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.shared_memory import Layout
 from a3c_core.real.worker_main import new_worker  # noqa: F401  what a worker process imports
+from a3c_core.system.imports import for_good
 
 _CONFIG = RunConfig(engine="compiled", runtime="processes", environment=EnvironmentConfig(max_episode_steps=2))
 _NOBODY = 0  # a descriptor that is never rung, nor waited for

@@ -1,6 +1,6 @@
 """The same as preload_tensorflow.py, for networks that oneDNN is allowed for."""
 
-from a3c_core.machine.tf import allow_onednn
+from a3c_core.system.tensorflow import allow_onednn
 
 allow_onednn()
 

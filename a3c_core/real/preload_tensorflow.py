@@ -4,9 +4,9 @@ It is only loaded. A process must be forked before it has threads, and TensorFlo
 """
 
 import a3c_core.real.worker_main  # noqa: F401  what a worker process imports
-from a3c_core.machine.imports import for_good
-from a3c_core.machine.tf import load_tensorflow
 from a3c_core.progress import worker_draw
+from a3c_core.system.imports import for_good
+from a3c_core.system.tensorflow import load_tensorflow
 
 load_tensorflow()
 with for_good():

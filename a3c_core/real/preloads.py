@@ -1,7 +1,7 @@
 """What the fork server of a run's workers imports ahead of them, so that they start sooner and share it."""
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
-from a3c_core.parts import parts_of
 from a3c_core.topologies import TOPOLOGIES
 
 COMPILED = "a3c_core.real.preload"

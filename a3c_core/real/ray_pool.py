@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
-from a3c_core.machine.tf import limit_gpus
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
 from a3c_core.real.pool import NO_BELL, Loss
-from a3c_core.real.ray_cluster import NoCluster, connected
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, SharedArrays, message_of
+from a3c_core.system.ray_cluster import NoCluster, connected
+from a3c_core.system.tensorflow import limit_gpus
 from a3c_core.worker import Work
 
 _SPLIT = ("play_s", "gradient_s", "wait_s", "cpu_s")

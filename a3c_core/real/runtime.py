@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
+from a3c_core.build import warm_up
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.learners.base import Learner, settled_by
-from a3c_core.learners.gradients import warm_up
 from a3c_core.models.parameters import Vector
 from a3c_core.real import memory
 from a3c_core.real.arrivals import Arrival, arrival_at, takeable, waiting_slots
@@ -32,7 +32,7 @@ from a3c_core.real.pool import Pool
 from a3c_core.real.pools import new_pool
 from a3c_core.real.roster import TIME_SPLIT, Roster, RunFailed
 from a3c_core.real.shared_memory import Message
-from a3c_core.results.records import EpisodeRecord, Status, UpdateRow
+from a3c_core.records.tables import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.remedies import Remedies
 from a3c_core.virtual.costs import CostProfile

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine, act_share_of
-from a3c_core.machine.cores import take_long_turns
-from a3c_core.machine.tf import limit_gpus
-from a3c_core.parts import make_engine
 from a3c_core.real.agents import AgentChannel, AskingEngine
 from a3c_core.real.bundle import bundled
 from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.pace import WorkerPace
 from a3c_core.real.shared_memory import SharedArrays, attach
+from a3c_core.system.cores import take_long_turns
+from a3c_core.system.tensorflow import limit_gpus
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.worker import Worker
 

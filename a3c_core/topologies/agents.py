@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from a3c_core.engines.agents import DIED, ENDED, CompiledAgents, Slots
+from a3c_core.engines.agent_batches import DIED, ENDED, CompiledAgents, Slots
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import Parcel
 from a3c_core.runtime import Arrays, Saved

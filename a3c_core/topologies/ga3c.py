@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from a3c_core.engines.agents import Slots
+from a3c_core.engines.agent_batches import Slots
 from a3c_core.models.parameters import Vector
-from a3c_core.results.records import Status
+from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import MOST_SECONDS
 from a3c_core.topologies.agents import AgentTopology, first_free

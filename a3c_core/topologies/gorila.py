@@ -22,7 +22,7 @@ from a3c_core.algorithms.base import HandsOver
 from a3c_core.episode_log import Parcel
 from a3c_core.learners.replay import Made, ReplayEngine, Replayer, ReplayMemory
 from a3c_core.models.parameters import Vector
-from a3c_core.results.records import Status
+from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import LARGEST_FACTOR, MOST_EPISODES
 from a3c_core.topologies.base import Arrow, Description

@@ -20,10 +20,10 @@ from pydantic import Field
 
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.base import Learner
-from a3c_core.learners.optimizers import Optimizer, global_norm
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import Optimizer, global_norm
 from a3c_core.progress import Progress
-from a3c_core.results.records import Status
+from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
 from a3c_core.topologies.parcel_queue import ParcelQueue

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from a3c_core.learners.base import Learner
-from a3c_core.learners.optimizers import UpdateResult
-from a3c_core.machine.jit import exact
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import UpdateResult
 from a3c_core.progress import Progress
+from a3c_core.system.jit import exact
 from a3c_core.topologies.exchange import ExchangeConfig
 
 Combine = Callable[[Sequence[Vector]], Vector]

@@ -18,7 +18,7 @@ import numpy as np
 
 from a3c_core.episode_log import NO_STATISTICS, Parcel
 from a3c_core.models.parameters import Vector
-from a3c_core.results.records import Status
+from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
 from a3c_core.virtual import costs

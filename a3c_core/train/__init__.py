@@ -11,23 +11,22 @@ from typing import Any
 
 from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
+from a3c_core.build import new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.machine.interrupts import deferred_interrupts
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import parts_of
-from a3c_core.results import checkpoints
-from a3c_core.results.blocks import RecordBlock
-from a3c_core.results.files import remove_directory, write_json
-from a3c_core.results.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
-from a3c_core.results.records import EpisodeRecord, RecordWriter, update_table_with
-from a3c_core.results.settings import differences
-from a3c_core.results.summary import Outcome, RunSummary, summarise
-from a3c_core.results.whole import setback
+from a3c_core.optimizers import Optimizer
+from a3c_core.records import checkpoints
+from a3c_core.records.blocks import RecordBlock
+from a3c_core.records.files import remove_directory, write_json
+from a3c_core.records.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
+from a3c_core.records.tables import EpisodeRecord, RecordWriter, update_table_with
+from a3c_core.records.whole import setback
 from a3c_core.runtime import Runtime
+from a3c_core.saved_settings import differences
+from a3c_core.system.signals import deferred_interrupts
 from a3c_core.train.snapshots import Snapshots
+from a3c_core.train.summary import Outcome, RunSummary, summarise
 from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation

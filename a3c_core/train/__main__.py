@@ -11,21 +11,21 @@ import gymnasium
 import rich.console
 import yaml
 
+from a3c_core.build import misfit
+from a3c_core.command_line import heartbeat
+from a3c_core.command_line.arguments import Parser, duration, python_command
+from a3c_core.command_line.assignments import all_settings, read_settings, run_name
+from a3c_core.command_line.learning_curve import WINDOW, draw_curve
 from a3c_core.config import RunConfig
 from a3c_core.games import score_of
-from a3c_core.parts import misfit
-from a3c_core.real.ray_cluster import NoCluster
 from a3c_core.real.roster import RunFailed
-from a3c_core.results.checkpoints import CheckpointError
-from a3c_core.results.files import write_json
-from a3c_core.results.layout import CONFIG
-from a3c_core.results.records import EpisodeRecord, read_records
-from a3c_core.results.summary import RunSummary
-from a3c_core.tools import heartbeat
-from a3c_core.tools.assignments import all_settings, read_settings, run_name
-from a3c_core.tools.command_line import Parser, duration, python_command
-from a3c_core.tools.learning_curve import WINDOW, draw_curve
+from a3c_core.records.checkpoints import CheckpointError
+from a3c_core.records.files import write_json
+from a3c_core.records.layout import CONFIG
+from a3c_core.records.tables import EpisodeRecord, read_records
+from a3c_core.system.ray_cluster import NoCluster
 from a3c_core.train import OnEpisode, RunMismatch, train
+from a3c_core.train.summary import RunSummary
 from a3c_core.virtual.capacity import profile_of
 
 EXAMPLES = """\
@@ -96,7 +96,7 @@ def _also_written(tensorboard: Path | None) -> AbstractContextManager[OnEpisode]
     """Give what else is to be done with a record."""
     if tensorboard is None:
         return nullcontext(lambda record: None)
-    from a3c_core.tools.tensorboard import writer
+    from a3c_core.command_line.tensorboard import writer
 
     return writer(tensorboard)
 

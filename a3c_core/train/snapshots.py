@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from a3c_core.results import checkpoints
-from a3c_core.results.files import remove_directory
+from a3c_core.records import checkpoints
+from a3c_core.records.files import remove_directory
 
 _LOOKS = 10  # between two snapshots, so that they lie where they should
 

@@ -13,9 +13,8 @@ from typing import Literal, NamedTuple
 
 from a3c_core.algorithms import ALGORITHMS, make_algorithm
 from a3c_core.algorithms.base import gradients_of_play, is_repeated
+from a3c_core.build import make_engine, new_learner
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
-from a3c_core.parts import make_engine
 from a3c_core.progress import START, worker_draw
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.virtual import costs

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from a3c_core.machine.jit import compilable
+from a3c_core.errors import in_words, shown, unknown
 from a3c_core.section import MOST_EPISODES, MOST_SLOWDOWN, Cost, Section
 from a3c_core.streams import stream_words, uniform
-from a3c_core.tools.errors import in_words, shown, unknown
-from a3c_core.tools.yaml_text import Document, NotYaml, read_yaml
+from a3c_core.system.jit import compilable
+from a3c_core.yaml_text import Document, NotYaml, read_yaml
 
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers

@@ -10,12 +10,12 @@ from typing import Any
 
 from a3c_core import topologies
 from a3c_core.algorithms import statistics_of
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
 from a3c_core.learners.base import Learner
-from a3c_core.parts import make_engine
-from a3c_core.results.records import EpisodeRecord, UpdateRow
+from a3c_core.records.tables import EpisodeRecord, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
 from a3c_core.virtual.costs import CostProfile

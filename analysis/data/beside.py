@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from a3c_core.config import RunConfig
-from a3c_core.results.settings import of_config
+from a3c_core.saved_settings import of_config
 from analysis.data.study import Schedule, Study, StudyError
 from analysis.words import listed
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.outsiders import modules_of
+from a3c_core.trusted_modules import modules_of
 from a3c_core.virtual.capacity import capacity
 from a3c_core.virtual.costs import CostProfile
 from analysis.data.study import Study

@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.results.files import write_whole
-from a3c_core.results.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, UPDATES, read_json, read_summary
-from a3c_core.results.settings import differences
+from a3c_core.records.files import write_whole
+from a3c_core.records.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, UPDATES, read_json, read_summary
+from a3c_core.saved_settings import differences
 from a3c_core.virtual.costs import load_profile
 from analysis.data import metrics
 from analysis.data.study import StudyError

@@ -16,10 +16,10 @@ import pandas as pd
 from pydantic import ValidationError
 
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.results import plan as plans
-from a3c_core.results.layout import CELLS, CONFIG, DONE, METADATA, STUDY
-from a3c_core.results.settings import of_saved
-from a3c_core.results.whole import flaw
+from a3c_core.records import plan as plans
+from a3c_core.records.layout import CELLS, CONFIG, DONE, METADATA, STUDY
+from a3c_core.records.whole import flaw
+from a3c_core.saved_settings import of_saved
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
 from analysis.data import capacity, compact, metrics, stations

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from a3c_core.build import new_learner
 from a3c_core.config import RunConfig
-from a3c_core.learners.new import new_learner
-from a3c_core.outsiders import refuse_untrusted
-from a3c_core.results import checkpoints
-from a3c_core.results.layout import CONFIG, ResultsError, read_json
-from a3c_core.results.records import UPDATE_TABLE, read_records
-from a3c_core.results.settings import upgraded
+from a3c_core.records import checkpoints
+from a3c_core.records.layout import CONFIG, ResultsError, read_json
+from a3c_core.records.tables import UPDATE_TABLE, read_records
+from a3c_core.saved_settings import upgraded
 from a3c_core.topologies.base import Topology
+from a3c_core.trusted_modules import refuse_untrusted
 from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.simulation import Simulation
 from a3c_core.virtual.timeline import Timeline

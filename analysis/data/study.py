@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from a3c_core.games.base import FLAPPY_BIRD
-from a3c_core.results.layout import CELLS, DONE, EPISODES, ResultsError
+from a3c_core.records.layout import CELLS, DONE, EPISODES, ResultsError
 from a3c_core.schedules import Span
 from analysis.data import statistics
 from analysis.data.score import StudyScore, score_of

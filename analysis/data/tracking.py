@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from a3c_core.config import RunConfig
-from a3c_core.outsiders import modules_of
-from a3c_core.results.files import write_json
-from a3c_core.results.layout import DONE
-from a3c_core.results.settings import flatten
+from a3c_core.records.files import write_json
+from a3c_core.records.layout import DONE
+from a3c_core.saved_settings import flatten
+from a3c_core.trusted_modules import modules_of
 from analysis.data import compact
 from analysis.data.study import StudyError
 

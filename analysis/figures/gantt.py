@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from a3c_core.command_line.arguments import in_seconds
 from a3c_core.config import RunConfig
-from a3c_core.results.layout import ResultsError
-from a3c_core.tools.command_line import in_seconds
+from a3c_core.records.layout import ResultsError
 from analysis.data.spans import Span
 from analysis.figures import style
 

@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from a3c_core.results.files import write_whole
-from a3c_core.results.layout import RUNS
-from a3c_core.tools import heartbeat
+from a3c_core.command_line import heartbeat
+from a3c_core.records.files import write_whole
+from a3c_core.records.layout import RUNS
 from analysis.data import compact
 from analysis.data.beside import beside
 from analysis.data.load import assemble, gather, load_study, read_plan

@@ -4,8 +4,8 @@ from pydantic import Field
 
 from a3c_core.algorithms.base import LearnerSettings
 from a3c_core.algorithms.returns import discounted_returns
-from a3c_core.machine.tf import import_tensorflow
 from a3c_core.streams import uniform
+from a3c_core.system.tensorflow import import_tensorflow
 
 
 class Settings(LearnerSettings):

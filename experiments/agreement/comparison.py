@@ -13,8 +13,8 @@ from a3c_core.config import RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
 from a3c_core.models.parameters import Vector
-from a3c_core.results.summary import RunSummary
 from a3c_core.train import Run
+from a3c_core.train.summary import RunSummary
 
 THROUGHPUT = "episodes_per_s"
 WAIT_S = 1e-4  # per env step: some milliseconds an episode, to which a sleep's own delay of some 60 µs adds little

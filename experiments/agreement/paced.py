@@ -9,9 +9,9 @@ import numpy as np
 
 from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
-from a3c_core.results.records import EpisodeRecord
-from a3c_core.results.summary import RunSummary
+from a3c_core.records.tables import EpisodeRecord
 from a3c_core.train import train
+from a3c_core.train.summary import RunSummary
 from a3c_core.virtual.capacity import capacity, profile_of
 
 PROFILE = "report"  # its master bears 45 workers that do not wait

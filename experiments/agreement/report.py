@@ -8,7 +8,7 @@ from typing import NamedTuple
 import rich.console
 import rich.table
 
-from a3c_core.results.files import write_whole
+from a3c_core.records.files import write_whole
 
 
 class Report(NamedTuple):

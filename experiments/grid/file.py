@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from a3c_core.errors import near_miss, shown, unknown
 from a3c_core.section import MOST_EPISODES
-from a3c_core.tools.errors import near_miss, shown, unknown
-from a3c_core.tools.yaml_text import Document, NotYaml, read_yaml
-from a3c_core.tools.yaml_text import Path as Place
+from a3c_core.yaml_text import Document, NotYaml, read_yaml
+from a3c_core.yaml_text import Path as Place
 from experiments.grid.cells import CASE, SEED, Grid
 from experiments.grid.errors import GridError, Problem, UserError
 from experiments.grid.settings import Flat, canonical, flatten, text_of

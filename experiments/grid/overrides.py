@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from a3c_core.tools.errors import unknown
-from a3c_core.tools.yaml_text import Path as Place
-from a3c_core.tools.yaml_text import read_scalar
+from a3c_core.errors import unknown
+from a3c_core.yaml_text import Path as Place
+from a3c_core.yaml_text import read_scalar
 from experiments.grid.cells import SEED, Cell, Grid, short_names
 from experiments.grid.errors import UserError
 from experiments.grid.file import GridFile, read_every, read_seeds

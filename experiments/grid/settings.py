@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from a3c_core.config import SECTIONS, RunConfig
-from a3c_core.results.settings import Flat, flatten, of_config
+from a3c_core.saved_settings import Flat, flatten, of_config
 from a3c_core.schedules import ScheduleConfig, parse_workers
 
 __all__ = ["Flat", "all_names", "canonical", "flatten", "names_in", "nest", "of_config", "text_of"]

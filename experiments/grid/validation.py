@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from a3c_core.build import misfit
 from a3c_core.config import SECTIONS, RunConfig
-from a3c_core.parts import misfit
+from a3c_core.errors import in_words, near_miss, shown, unknown
 from a3c_core.schedules import ScheduleConfig, parse_workers
-from a3c_core.tools.errors import in_words, near_miss, shown, unknown
 from a3c_core.virtual.capacity import profile_of
 from experiments.grid.cells import CASE, Cell, Combination, Grid, cell_id, combinations, short_names
 from experiments.grid.errors import GridError, Problem

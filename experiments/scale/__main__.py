@@ -8,8 +8,8 @@ from pathlib import Path
 import rich.console
 import rich.progress
 
-from a3c_core.results.files import write_whole
-from a3c_core.tools.command_line import Parser
+from a3c_core.command_line.arguments import Parser
+from a3c_core.records.files import write_whole
 from experiments.scale.figure import draw
 from experiments.scale.page import write_page
 from experiments.scale.ways import LATENCIES_S, WAYS, WORKERS, learners

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from a3c_core.results.files import write_whole
+from a3c_core.records.files import write_whole
 from analysis.figures import style
 
 

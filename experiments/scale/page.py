@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from a3c_core.results.files import write_whole
+from a3c_core.records.files import write_whole
 from experiments.scale.ways import BACKUPS, FIXED, JITTER, LATENCIES_S, SHARDS, learners
 
 _ENOUGH = 0.9  # of what workers could do that never wait: below, a limit bites

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a3c_core.config import RunConfig
-from a3c_core.machine.interrupts import INTERRUPTED, heard_interrupts
-from a3c_core.outsiders import refuse_untrusted
-from a3c_core.results.blocks import RecordBlock
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.records.blocks import RecordBlock
+from a3c_core.records.tables import EpisodeRecord
+from a3c_core.system.signals import INTERRUPTED, heard_interrupts
 from a3c_core.train import train
+from a3c_core.trusted_modules import refuse_untrusted
 from experiments.sweep.wall_times import WallTimes
 
 REPORT_S = 0.3  # between two reports of progress

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from a3c_core.results.layout import DONE, METADATA, read_json, read_summary
-from a3c_core.tools import heartbeat
-from a3c_core.tools.command_line import duration, python_command
+from a3c_core.command_line import heartbeat
+from a3c_core.command_line.arguments import duration, python_command
+from a3c_core.records.layout import DONE, METADATA, read_json, read_summary
 from experiments.grid.cells import Cell
 from experiments.sweep import page
 from experiments.sweep.provenance import ROOT

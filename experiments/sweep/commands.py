@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from a3c_core.command_line import heartbeat
+from a3c_core.command_line.arguments import duration, python_command, shown_path
 from a3c_core.games.base import SETUP_ATARI
-from a3c_core.real.ray_cluster import ADDRESS
-from a3c_core.tools import heartbeat
-from a3c_core.tools.command_line import duration, python_command, shown_path
+from a3c_core.system.ray_cluster import ADDRESS
 from experiments.grid.cells import expand
 from experiments.grid.errors import GridError, UserError
 from experiments.grid.file import GridFile, read_grid, shipped_grids

@@ -5,9 +5,9 @@ import sys
 
 from rich.console import Console
 
-from a3c_core.machine.standard_streams import secure_streams
-from a3c_core.results.layout import ResultsError
-from a3c_core.tools.errors import on_a_screen
+from a3c_core.errors import on_a_screen
+from a3c_core.records.layout import ResultsError
+from a3c_core.system.standard_streams import secure_streams
 from experiments.grid.errors import UserError
 from experiments.grid.file import find_grid, read_grid
 from experiments.grid.overrides import with_settings

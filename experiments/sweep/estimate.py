@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.machine.cores import cores
+from a3c_core.system.cores import cores
 from a3c_core.virtual.capacity import profile_of
 from experiments.grid.cells import Cell
 from experiments.sweep.runner import batches

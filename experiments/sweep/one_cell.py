@@ -3,10 +3,10 @@
 import signal
 from typing import NamedTuple, Protocol
 
-from a3c_core.machine.cores import is_oversubscribed
-from a3c_core.outsiders import modules_of
-from a3c_core.results.layout import DONE, read_summary
-from a3c_core.results.whole import setback
+from a3c_core.real.oversubscription import is_oversubscribed
+from a3c_core.records.layout import DONE, read_summary
+from a3c_core.records.whole import setback
+from a3c_core.trusted_modules import modules_of
 from experiments.grid.cells import Cell
 from experiments.sweep import processes
 from experiments.sweep.cell import Progress

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from a3c_core.machine.interrupts import deferred_interrupts
-from a3c_core.tools import heartbeat
+from a3c_core.command_line import heartbeat
+from a3c_core.system.signals import deferred_interrupts
 from experiments.sweep import processes
 
 PAGE = "index.html"

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from a3c_core.machine.frugal import ONE_THREAD
-from a3c_core.machine.interrupts import blocked_interrupts
+from a3c_core.system.process_tuning import ONE_THREAD
+from a3c_core.system.signals import blocked_interrupts
 from experiments.sweep.provenance import ROOT
 
 Message = dict[str, Any]

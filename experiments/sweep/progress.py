@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from a3c_core.tools import heartbeat
-from a3c_core.tools.command_line import duration
+from a3c_core.command_line import heartbeat
+from a3c_core.command_line.arguments import duration
 from experiments.grid.cells import Cell
 from experiments.sweep.cell import Progress
 

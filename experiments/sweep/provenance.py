@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from a3c_core.machine.cores import cores
+from a3c_core.system.cores import cores
 from a3c_core.train import RESULTS_VERSION
 
 ROOT = Path(__file__).resolve().parents[2]

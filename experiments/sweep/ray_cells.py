@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import joblib
 
 from a3c_core.config import RunConfig
-from a3c_core.machine.cores import cores
-from a3c_core.real.ray_cluster import ADDRESS, NoCluster, connected
+from a3c_core.system.cores import cores
+from a3c_core.system.ray_cluster import ADDRESS, NoCluster, connected
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError
 from experiments.sweep.cell import Progress

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from a3c_core.machine.cores import cores, is_oversubscribed
-from a3c_core.real.ray_cluster import ray_is_installed
-from a3c_core.results.plan import read_plan
+from a3c_core.real.oversubscription import is_oversubscribed
+from a3c_core.records.plan import read_plan
+from a3c_core.system.cores import cores
+from a3c_core.system.ray_cluster import ray_is_installed
 from experiments.grid.cells import Cell, Grid
 from experiments.grid.errors import UserError
 from experiments.grid.file import find_grid, read_grid

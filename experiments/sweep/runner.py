@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import joblib
 from rich.console import Console
 
-from a3c_core.machine.cores import cores
-from a3c_core.results.layout import DONE
+from a3c_core.records.layout import DONE
+from a3c_core.system.cores import cores
 from experiments.grid.cells import Cell
 from experiments.sweep import processes
 from experiments.sweep.one_cell import Ending, SweepPlan, run_one

@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
-from a3c_core.results import checkpoints
-from a3c_core.results.layout import SNAPSHOTS
-from a3c_core.results.records import read_records
-from a3c_core.tools.learning_curve import draw_curve
+from a3c_core.command_line.learning_curve import draw_curve
+from a3c_core.records import checkpoints
+from a3c_core.records.layout import SNAPSHOTS
+from a3c_core.records.tables import read_records
 
 FILES = ("config.json", "metadata.json", "summary.json", "episodes.parquet", "updates.parquet", "log.txt")
 _GIF_STEPS = 400
@@ -39,8 +39,8 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
-    from a3c_core.tools.animation import film, write_gif
-    from a3c_core.tools.policies import environment_of, play_game, policy_of, refuse_outsiders
+    from a3c.play.animation import film, write_gif
+    from a3c.play.policies import environment_of, play_game, policy_of, refuse_outsiders
 
     checkpoint = checkpoints.load(cell)
     try:
@@ -55,8 +55,8 @@ def _film(cell: Path, path: Path) -> None:
 
 def _film_learning(cell: Path, path: Path) -> None:
     """Show the same episode as the run's snapshots play it."""
-    from a3c_core.tools.animation import write_gif
-    from a3c_core.tools.learning_film import film_learning
+    from a3c.play.animation import write_gif
+    from a3c.play.learning_film import film_learning
 
     try:
         write_gif(path, film_learning(cell, seed=0, env_steps=_GIF_STEPS))

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from a3c_core.results import checkpoints
-from a3c_core.results.layout import DONE, read_summary
-from a3c_core.results.records import read_records
-from a3c_core.results.settings import flatten
+from a3c_core.records import checkpoints
+from a3c_core.records.layout import DONE, read_summary
+from a3c_core.records.tables import read_records
+from a3c_core.saved_settings import flatten
 from experiments.sweep.wall_times import with_wall_times
 from experiments.tracking.artifacts import collect
 from experiments.tracking.episode_metrics import batches

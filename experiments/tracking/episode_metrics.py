@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from a3c_core.tools.learning_curve import rolling_mean
+from a3c_core.command_line.learning_curve import rolling_mean
 
 MEANS_EVERY = 20  # episodes between two points of a mean
 MOST_POINTS = 1000  # that MLflow takes at once

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from a3c_core.results.layout import CELLS, DONE, ResultsError, read_metadata
-from a3c_core.results.plan import read_plan
+from a3c_core.records.layout import CELLS, DONE, ResultsError, read_metadata
+from a3c_core.records.plan import read_plan
 from experiments.grid.settings import text_of
 from experiments.tracking.cell_run import CELL, LOGGED, UID, CellRun, milliseconds
 from experiments.tracking.store import all_runs, experiment_of

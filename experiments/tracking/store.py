@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from a3c_core.machine.imports import for_good
+from a3c_core.system.imports import for_good
 from experiments.tracking.uri import sqlite_path
 
 if TYPE_CHECKING:

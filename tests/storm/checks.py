@@ -16,7 +16,7 @@ _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
 _PYTHONS_OWN = ("<frozen site>", 'File "<string>", line 1, in <module>')  # its start, and that of its fork server
 _MEMORY = Path("/dev/shm")
-_TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/results/files.py
+_TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/records/files.py
 
 
 def run_is_whole(directory: Path, episodes: int) -> Iterator[str]:

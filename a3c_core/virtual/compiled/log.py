@@ -3,9 +3,9 @@
 import numpy as np
 
 from a3c_core.algorithms.values import annealed
-from a3c_core.machine.jit import inner
-from a3c_core.results.blocks import APPLIED, DROPPED
+from a3c_core.records.blocks import APPLIED, DROPPED
 from a3c_core.schedules import Measured, may_change, wanted
+from a3c_core.system.jit import inner
 from a3c_core.virtual.compiled.state import MASTER
 
 

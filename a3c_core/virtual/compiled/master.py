@@ -5,9 +5,9 @@ Where there is none, workers apply their own gradients: the twin of topologies/h
 
 import numpy as np
 
-from a3c_core.learners.optimizers import rate_at, update
-from a3c_core.machine.jit import copy, exact, inner
-from a3c_core.results.blocks import APPLIED, BLOCK_RECORDS, DROPPED, REJECTED
+from a3c_core.optimizers import rate_at, update
+from a3c_core.records.blocks import APPLIED, BLOCK_RECORDS, DROPPED, REJECTED
+from a3c_core.system.jit import copy, exact, inner
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import timeline, workers
 from a3c_core.virtual.compiled.state import MASTER, NOBODY

@@ -9,15 +9,15 @@ import pyarrow as pa
 from a3c_core.algorithms import statistics_of
 from a3c_core.algorithms.base import LearnerSettings
 from a3c_core.algorithms.values import ValueSettings
+from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import EpisodeLog
 from a3c_core.games.published import RESETS
 from a3c_core.learners.base import Learner
 from a3c_core.learners.target import TargetLearner
-from a3c_core.parts import make_engine
-from a3c_core.results.blocks import APPLIED, STATUSES, RecordBlock, one_record, update_table
-from a3c_core.results.records import update_table_with
+from a3c_core.records.blocks import APPLIED, STATUSES, RecordBlock, one_record, update_table
+from a3c_core.records.tables import update_table_with
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.schedules import rule_of
 from a3c_core.streams import shared_actions

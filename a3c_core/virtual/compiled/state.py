@@ -10,7 +10,7 @@ from a3c_core.engines import kernels, value_kernels
 from a3c_core.engines.working_memory import Buffers
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
-from a3c_core.results.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records
+from a3c_core.records.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records
 from a3c_core.topologies.parcel_queue import BLOCK
 
 # NumPy's integers, since Numba compiles a function again for every one of Python's that it is called with

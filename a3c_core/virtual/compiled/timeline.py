@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from a3c_core.machine.jit import inner
 from a3c_core.streams import write_words
+from a3c_core.system.jit import inner
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled.state import MASTER
 

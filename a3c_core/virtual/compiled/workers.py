@@ -5,8 +5,8 @@ The twin of a3c_core/topologies/workers.py, and of the mailboxes in master.py.
 
 from a3c_core.algorithms.values import annealed, which_epsilon
 from a3c_core.games import flappy
-from a3c_core.machine.jit import copy, inner
 from a3c_core.streams import uniform, write_words
+from a3c_core.system.jit import copy, inner
 from a3c_core.virtual import costs
 from a3c_core.virtual.compiled import log, timeline
 from a3c_core.virtual.compiled.player import NOT_CHOSEN, rollout

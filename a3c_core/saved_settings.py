@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from a3c_core.config import RunConfig
-from a3c_core.outsiders import modules_of
+from a3c_core.trusted_modules import modules_of
 
 Flat = dict[str, Any]  # dotted name -> value
 _NEW_COSTS = 3  # the version of results from which on the profile `report` has the costs of the report's time

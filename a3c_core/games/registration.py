@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from a3c_core.machine.imports import load_within
+from a3c_core.system.imports import load_within
 
 _GYMNASIUM = "gymnasium"
 

@@ -1,12 +1,9 @@
-"""How many cores there are, and whether a run's workers must share them."""
+"""How many cores this process may use, and how long its turns on them are."""
 
 import ctypes
 import os
 import platform
 import struct
-
-from a3c_core.config import RunConfig
-from a3c_core.real.ray_cluster import address
 
 _SET_SCHEDULING = {"x86_64": 314, "aarch64": 274}.get(platform.machine()) if platform.system() == "Linux" else None
 _TURN_NS = 100_000_000
@@ -27,10 +24,3 @@ def take_long_turns() -> None:
         return
     attributes = struct.pack("=IIQiIQQQ", 48, 0, 0, os.getpriority(os.PRIO_PROCESS, 0), 0, _TURN_NS, 0, 0)
     ctypes.CDLL(None).syscall(_SET_SCHEDULING, 0, attributes, 0)  # a refusal leaves everything as it was
-
-
-def is_oversubscribed(config: RunConfig, at_once: int = 1) -> bool:
-    """Return whether real workers and their masters will share cores, which distorts what is measured."""
-    if config.is_virtual or config.is_paced or (config.runtime == "ray" and address()):
-        return False  # on a cluster each worker has a CPU of its own; paced ones sleep, and tell if they are late
-    return (config.span.end + 1) * at_once > cores()

@@ -6,20 +6,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from a3c.play.scores import Played
 from a3c_core.algorithms import ALGORITHMS, settings_of
 from a3c_core.algorithms.base import Algorithm
 from a3c_core.config import read_section
 from a3c_core.engines import build_engine
+from a3c_core.errors import in_words, shown
 from a3c_core.games import make_game
 from a3c_core.games.base import Environment, EnvironmentConfig, Policy
 from a3c_core.models.base import Forward
 from a3c_core.models.parameters import Vector
-from a3c_core.outsiders import refuse_untrusted
 from a3c_core.progress import Progress
-from a3c_core.results.checkpoints import Checkpoint, CheckpointError
+from a3c_core.records.checkpoints import Checkpoint, CheckpointError
 from a3c_core.streams import uniform
-from a3c_core.tools.errors import in_words, shown
-from a3c_core.tools.scores import Played
+from a3c_core.trusted_modules import refuse_untrusted
 
 
 def environment_of(checkpoint: Checkpoint, max_steps: int | None = None) -> EnvironmentConfig:

@@ -7,7 +7,7 @@ repeat modules that were named there too.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
 
 _PARTS = ("algorithm", "model", "topology", "engine", "environment.id")  # the settings that can name a module
 

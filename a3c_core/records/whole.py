@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from a3c_core.results import checkpoints
-from a3c_core.results.layout import EPISODES, SUMMARY, UPDATES, read_summary
-from a3c_core.results.records import EPISODE_TABLE, UPDATE_TABLE, sound_rows
+from a3c_core.records import checkpoints
+from a3c_core.records.layout import EPISODES, SUMMARY, UPDATES, read_summary
+from a3c_core.records.tables import EPISODE_TABLE, UPDATE_TABLE, sound_rows
 
 _TABLES = {"records": EPISODE_TABLE, "updates": UPDATE_TABLE}  # by what checkpoints call them
 

@@ -10,13 +10,11 @@ import numpy as np
 
 from a3c_core.algorithms.base import Trajectory
 from a3c_core.algorithms.trajectories import batch_of
-from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
-from a3c_core.learners.gradients import GradientLearner, new_optimizer
-from a3c_core.learners.optimizers import Optimizer, UpdateResult
-from a3c_core.learners.parcels import Packing
+from a3c_core.engines.packing import Packing
+from a3c_core.learners.gradients import GradientLearner
 from a3c_core.models.parameters import Vector
-from a3c_core.parts import make_engine, parts_of
+from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.progress import START, Progress
 
 
@@ -57,13 +55,3 @@ class Trainer(GradientLearner):
 
     def statistics(self, progress: Progress) -> Mapping[str, float]:
         return self._statistics
-
-
-def new_learner(config: RunConfig) -> Trainer:
-    """Return a learner with the run's initial parameters."""
-    game, model, algorithm = parts_of(config)
-    packing, parameters = Packing(game.spaces), model.initial_parameters(config.seed)
-    steps = min(config.environment.max_episode_steps, algorithm.steps_at_once or config.environment.max_episode_steps)
-    size, least = packing.capacity(1, steps), getattr(config.exchange, "train_min", 1)
-    optimizer = new_optimizer(config, parameters.size)
-    return Trainer(parameters, optimizer, make_engine(config), packing, size, least)

@@ -6,7 +6,7 @@ of the state after its end, then its observations, and its actions, rewards, val
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,3 +113,32 @@ class Packing:
         padded = floats.view(np.uint8).reshape(steps, 4 * self._floats)
         kept = np.ascontiguousarray(padded[:, : self._bytes]).view(self._dtype)
         return kept.reshape(steps, *self._shape)
+
+
+class ExperiencePacking(Packing):
+    """Trajectories with the observation after their last step, and without what the network said."""
+
+    columns = 2  # actions, rewards
+    observations_beyond = 1
+
+    def _parts(self, one: Trajectory) -> list[Any]:
+        beyond = np.zeros_like(one.observations[0]) if one.next_observation is None else one.next_observation
+        return [self._as_floats(np.concatenate([one.observations, beyond[None]])), one.actions, one.rewards]
+
+    def _unpacked(self, observations: NDArray[Any], columns: Vector, header: Sequence[float]) -> Trajectory:
+        _, terminated, truncated, _ = header
+        actions, rewards = columns
+        beyond = None if terminated else observations[-1]
+        unknown = np.zeros_like(rewards)
+        numbers = observations[:-1], actions.astype(np.int32), rewards, unknown, 0.0
+        return Trajectory(*numbers, bool(terminated), bool(truncated), beyond)
+
+
+class Transitions(NamedTuple):
+    """Steps, each with the state that followed."""
+
+    observations: NDArray[Any]  # [n, ...]
+    actions: NDArray[np.int32]  # [n]
+    rewards: NDArray[np.float32]  # [n]
+    next_observations: NDArray[Any]  # [n, ...]; zeros after the end
+    goes_on: NDArray[np.float32]  # [n]: 0 where the game ended, else 1

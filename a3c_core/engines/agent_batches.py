@@ -17,9 +17,9 @@ from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.machine.jit import fast
 from a3c_core.models.parameters import Vector
 from a3c_core.streams import shared_actions, stream_words, uniform
+from a3c_core.system.jit import fast
 
 PLAYING, DIED, OUT_OF_TIME, ENDED = np.arange(4, dtype=np.uint8)  # ended: out of time, and its last state was judged
 _FIRST_ROWS = 256

@@ -8,13 +8,13 @@ from pathlib import Path
 import gymnasium
 import rich.console
 
+from a3c.play.policies import environment_of, play_game, policy_of, random_policy, refuse_outsiders
+from a3c.play.scores import Played, score_table
+from a3c_core.command_line.arguments import Parser, whole_number
 from a3c_core.games.base import EnvironmentConfig, Policy
-from a3c_core.learners.optimizers import Optimizer
-from a3c_core.results.checkpoints import Checkpoint, CheckpointError, load, save
+from a3c_core.optimizers import Optimizer
+from a3c_core.records.checkpoints import Checkpoint, CheckpointError, load, save
 from a3c_core.section import MOST_EPISODES
-from a3c_core.tools.command_line import Parser, whole_number
-from a3c_core.tools.policies import environment_of, play_game, policy_of, random_policy, refuse_outsiders
-from a3c_core.tools.scores import Played, score_table
 
 EXAMPLES = """\
 examples:
@@ -72,7 +72,7 @@ def _load(directory: Path) -> Checkpoint:
 
 def _watch(options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig) -> None:
     """Show one episode after the other, until somebody has seen enough."""
-    from a3c_core.tools.live import new_screen, watch
+    from a3c.play.live import new_screen, watch
 
     screen = new_screen()
     try:
@@ -93,7 +93,7 @@ def _title(checkpoint: Checkpoint, options: argparse.Namespace) -> str:
 def _save_film(
     path: Path, options: argparse.Namespace, policy: Policy, environment: EnvironmentConfig, games: list[Played]
 ) -> None:
-    from a3c_core.tools.animation import film, write_film  # Pillow and pygame, which only those who look need to load
+    from a3c.play.animation import film, write_film  # Pillow and pygame, which only those who look need to load
 
     best = max(games, key=lambda game: (game.score, game.env_steps))
     pictures = film(policy, environment, options.seed, best.episode, min(options.gif_steps, best.env_steps))
@@ -110,8 +110,8 @@ def _save_copy(checkpoint: Checkpoint, directory: Path) -> None:
 
 
 def _show_learning(options: argparse.Namespace) -> None:
-    from a3c_core.tools.animation import write_gif
-    from a3c_core.tools.learning_film import film_learning
+    from a3c.play.animation import write_gif
+    from a3c.play.learning_film import film_learning
 
     path = options.gif or Path("learning.gif")
     pictures = film_learning(options.learning, options.seed, options.max_steps or options.gif_steps, options.trust)

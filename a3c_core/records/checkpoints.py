@@ -23,14 +23,14 @@ from typing import IO, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.learners.optimizers import Optimizer, OptimizerName
+from a3c_core.errors import shown
 from a3c_core.models import MODELS, keras_file, remake_model
 from a3c_core.models.base import POLICY_AND_VALUE, Model
 from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import Optimizer, OptimizerName
+from a3c_core.records.files import UNFINISHED, remove_directory, write_whole_directory
+from a3c_core.records.layout import CHECKPOINTS, read_json
 from a3c_core.registry import is_reference
-from a3c_core.results.files import UNFINISHED, remove_directory, write_whole_directory
-from a3c_core.results.layout import CHECKPOINTS, read_json
-from a3c_core.tools.errors import shown
 
 Arrays = Mapping[str, NDArray[Any]]
 Write = Callable[[IO[bytes]], object]  # writes a file's content

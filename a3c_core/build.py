@@ -1,16 +1,28 @@
 """The parts that a run is made of, and whether they fit each other: asked once, before anything runs."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from a3c_core import engines
 from a3c_core.algorithms import ALGORITHMS, make_algorithm
-from a3c_core.algorithms.base import Algorithm, HandsOver, has_target, is_repeated
+from a3c_core.algorithms.base import Algorithm, HandsOver, TargetSettings, has_target, is_repeated
+from a3c_core.algorithms.trajectories import TrajectoryAlgorithm
 from a3c_core.config import RunConfig
 from a3c_core.engines.base import Engine
+from a3c_core.engines.packing import Packing
 from a3c_core.games import make_game
 from a3c_core.games.base import Game
+from a3c_core.learners.base import Learner
+from a3c_core.learners.ga3c_trainer import Trainer
+from a3c_core.learners.gradients import GradientLearner
+from a3c_core.learners.target import TargetLearner
+from a3c_core.learners.trajectories import TrajectoryLearner
 from a3c_core.models import make_model
 from a3c_core.models.base import Model, memory_shape_of
+from a3c_core.models.parameters import Vector
+from a3c_core.optimizers import Optimizer
 from a3c_core.topologies import TOPOLOGIES
 
 _WORDS: dict[HandsOver, str] = {"gradient": "gradients", "trajectory": "trajectories", "experience": "experience"}
@@ -102,3 +114,70 @@ def _unfit_for_trajectories(config: RunConfig) -> tuple[str, str] | None:
 
 def _model(config: RunConfig, game: Game, algorithm: Algorithm) -> Model:
     return make_model(config.model, config.network, game.spaces, algorithm.heads(game.spaces.actions))
+
+
+def new_learner(config: RunConfig) -> Learner:
+    """Return a learner with the run's initial parameters."""
+    asks = TOPOLOGIES.get(config.topology).has_predictors and not config.is_virtual
+    handed_over = "play" if asks else ALGORITHMS.get(config.algorithm).hands_over
+    return LEARNERS[handed_over](config)
+
+
+def _gradient_learner(config: RunConfig) -> Learner:
+    """Return a learner of gradients, with a target network if the algorithm has one."""
+    _, model, algorithm = parts_of(config)
+    parameters = model.initial_parameters(config.seed)
+    optimizer = new_optimizer(config, parameters.size)
+    if isinstance(config.learner, TargetSettings):
+        explored = {"exploration": algorithm.exploration} if hasattr(algorithm, "exploration") else {}
+        return TargetLearner(parameters, optimizer, config.learner.target_every, **explored)
+    return GradientLearner(parameters, optimizer)
+
+
+def _trajectory_learner(config: RunConfig) -> Learner:
+    """Return a learner of trajectories, which computes by the run's engine."""
+    game, model, algorithm = parts_of(config)
+    assert isinstance(algorithm, TrajectoryAlgorithm)
+    engine: Any = make_engine(config)
+    packing = Packing(game.spaces)
+    capacity = packing.capacity(config.agents_per_worker, algorithm.steps_at_once)
+    parameters = model.initial_parameters(config.seed)
+    optimizer = new_optimizer(config, parameters.size)
+    return TrajectoryLearner(parameters, optimizer, algorithm, engine, packing, capacity, config.seed)
+
+
+def _ga3c_trainer(config: RunConfig) -> Learner:
+    """Return a learner of trajectories whose actions were chosen by predictors."""
+    game, model, algorithm = parts_of(config)
+    packing, parameters = Packing(game.spaces), model.initial_parameters(config.seed)
+    steps = min(config.environment.max_episode_steps, algorithm.steps_at_once or config.environment.max_episode_steps)
+    size, least = packing.capacity(1, steps), getattr(config.exchange, "train_min", 1)
+    optimizer = new_optimizer(config, parameters.size)
+    return Trainer(parameters, optimizer, make_engine(config), packing, size, least)
+
+
+LEARNERS: dict[str, Callable[[RunConfig], Learner]] = {  # by what workers hand over
+    "gradient": _gradient_learner,
+    "experience": _gradient_learner,  # others turn experience into gradients first
+    "trajectory": _trajectory_learner,
+    "play": _ga3c_trainer,  # trajectories of agents that have no model
+}
+
+
+def new_optimizer(config: RunConfig, size: int) -> Optimizer:
+    """Return the run's optimizer for `size` parameters."""
+    learner = config.learner
+    return Optimizer(
+        size,
+        learner.optimizer,
+        learner.learning_rate,
+        anneal=learner.anneal,
+        clip_norm=learner.clip_norm,
+        epsilon=learner.epsilon,
+        decay=learner.decay,
+    )
+
+
+def warm_up(config: RunConfig, parameters: Vector) -> None:
+    """Apply one update to a copy of the parameters, so that the first real update finds the optimizer compiled."""
+    new_optimizer(config, parameters.size).apply(parameters.copy(), np.zeros_like(parameters))

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from a3c_core.results import checkpoints
-from a3c_core.results.layout import SNAPSHOTS
-from a3c_core.tools.animation import film
-from a3c_core.tools.policies import environment_of, play_game, policy_of, refuse_outsiders
+from a3c.play.animation import film
+from a3c.play.policies import environment_of, play_game, policy_of, refuse_outsiders
+from a3c_core.records import checkpoints
+from a3c_core.records.layout import SNAPSHOTS
 
 HEIGHT = 160  # pixels of a game: several stand side by side
 _TITLE, _GAP = 30, 4  # pixels above and between games

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from a3c_core.machine.frugal import ONE_THREAD
+from a3c_core.system.process_tuning import ONE_THREAD
 
 _ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "RAY_ADDRESS"  # Ray's own variable for the cluster to connect to

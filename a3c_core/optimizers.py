@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import compilable, exact, fast
 from a3c_core.models.parameters import Vector
+from a3c_core.system.jit import compilable, exact, fast
 
 OptimizerName = Literal["adam", "rmsprop", "sgd"]
 

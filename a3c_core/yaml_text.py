@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from a3c_core.tools.errors import shown
+from a3c_core.errors import shown
 
 Path = tuple[str | int, ...]  # keys and places in lists, from the top
 

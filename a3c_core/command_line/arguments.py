@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from a3c_core.tools.errors import on_a_screen, shown
+from a3c_core.errors import on_a_screen, shown
 
 MISTAKE = 2  # exit code; docs/exit_codes.md has them all
 _LONGEST_S = 86_400.0  # a day

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from a3c_core.machine.imports import as_if_missing, for_good
+from a3c_core.system.imports import as_if_missing, for_good
 
 _CPU_LIMITS = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 _UNUSED = ("matplotlib", "matplotlib.pyplot", "pandas", "sklearn")  # which Keras imports: a third of the time

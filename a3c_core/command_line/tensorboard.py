@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from a3c_core.results.records import EpisodeRecord
+from a3c_core.records.tables import EpisodeRecord
 from a3c_core.train import OnEpisode
 
 

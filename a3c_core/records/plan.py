@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from a3c_core.results.layout import STUDY, ResultsError
+from a3c_core.records.layout import STUDY, ResultsError
 from a3c_core.schedules import ScheduleConfig, parse_workers
 
 _BOUNDS = ("auto_min", "auto_max")

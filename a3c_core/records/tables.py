@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from a3c_core.results.files import write_whole
-from a3c_core.results.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.results.record_files import (
+from a3c_core.records.files import write_whole
+from a3c_core.records.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
+from a3c_core.records.record_files import (
     concatenate,
     from_rows,
     joined,

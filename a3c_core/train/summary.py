@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from a3c_core.config import RunConfig
 from a3c_core.episode_log import Totals
-from a3c_core.machine.cores import is_oversubscribed
+from a3c_core.real.oversubscription import is_oversubscribed
 from a3c_core.virtual.capacity import capacity
 
 Outcome = Literal["finished", "overloaded", "interrupted"]

@@ -10,7 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from a3c_core.machine.jit import inner
+from a3c_core.system.jit import inner
 
 _CLOCK_MONOTONIC = np.int32(1)  # Linux's, as time.monotonic() has it
 _READABLE = 1  # POLLIN

@@ -10,7 +10,7 @@ import llvmlite.binding
 import numba
 import numba.extending
 
-from a3c_core.machine.imports import as_if_missing, load_within
+from a3c_core.system.imports import as_if_missing, load_within
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("a3c", "a3c_core")  # that have compiled code
@@ -20,7 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _source_digest() -> str:
     """Digest of all files with compiled code: Numba alone does not notice a change in a *called* function's file."""
     sources = (path.read_bytes() for package in _PACKAGES for path in sorted((_ROOT / package).rglob("*.py")))
-    return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.machine.jit" in source)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(source for source in sources if b"a3c_core.system.jit" in source)).hexdigest()[:16]
 
 
 # Numba looks for a library of linear algebra as it loads its first function. No function here wants one, and SciPy's
