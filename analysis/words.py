@@ -2,8 +2,20 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
-from analysis.data.statistics import Estimate
+
+class Interval(Protocol):
+    """A value and the ends of its interval, which are NaN where there is none."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
 
 
 def number(value: float) -> str:
@@ -21,20 +33,16 @@ def number(value: float) -> str:
     return _minus(f"{value:.{digits}f}" if size >= 0.001 else f"{value:.1e}")
 
 
-def with_interval(estimate: Estimate, show: Callable[[float], str] = number) -> str:
+def with_interval(estimate: Interval, show: Callable[[float], str] = number) -> str:
     """Return "118 [110, 126]", or just the value where there is no interval."""
-    if math.isnan(estimate.low):
-        return show(estimate.value)
-    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
+    return _interval(estimate.value, estimate.low, estimate.high, show)
 
 
-def apart(difference: Estimate, unit: str) -> str:
+def apart(difference: Interval, unit: str) -> str:
     """Return a difference as "1.9 [0.2, 4.4] pipes lower"."""
     if difference.value >= 0:
         return f"{with_interval(difference)} {unit} higher"
-    return (
-        f"{with_interval(Estimate(-difference.value, -difference.high, -difference.low, difference.runs))} {unit} lower"
-    )
+    return f"{_interval(-difference.value, -difference.high, -difference.low, number)} {unit} lower"
 
 
 def percent(value: float) -> str:
@@ -73,3 +81,7 @@ def capital(text: str) -> str:
 
 def _minus(text: str) -> str:
     return text.replace("-", "−")
+
+
+def _interval(value: float, low: float, high: float, show: Callable[[float], str]) -> str:
+    return show(value) if math.isnan(low) else f"{show(value)} [{show(low)}, {show(high)}]"

@@ -23,7 +23,7 @@ from analysis.figures import catalogue
 from analysis.pages import readme
 from experiments.grid.cells import Cell, expand
 from experiments.grid.file import read_grid
-from experiments.sweep.study_folder import StudyFolder
+from experiments.study_folder import StudyFolder
 from tests.analysis_studies import make
 from tests.sweeps import COMMAND, ROOT, everything_in, metadata, results, write_grid
 

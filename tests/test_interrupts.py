@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.sweep import processes
+from experiments import processes
 from tests.sweeps import ROOT
 
 # A module that a command imports at its start, put in the place of the real one: it sends the signal, and waits for it.

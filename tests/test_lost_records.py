@@ -14,9 +14,9 @@ from a3c_core.records.whole import flaw, setback
 from a3c_core.train import Run, train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
+from experiments.study_folder import StudyFolder
 from experiments.sweep.one_cell import Ending
 from experiments.sweep.runner import _confirmed
-from experiments.sweep.study_folder import StudyFolder
 from tests.sweeps import metadata, results, sweep, write_grid
 
 CONFIG = RunConfig(workers="6", episodes=600, exchange=ExchangeConfig(channel="mailbox", queue="unbounded"))

@@ -20,7 +20,7 @@ from analysis.figures import catalogue
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
 from experiments.grid.settings import nest
-from experiments.sweep.study_folder import StudyFolder
+from experiments.study_folder import StudyFolder
 from tests.analysis_studies import make, plan, write_metadata
 from tests.sweeps import ROOT, write_grid
 

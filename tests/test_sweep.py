@@ -19,13 +19,13 @@ from a3c_core.train import RESULTS_VERSION, train
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError
 from experiments.grid.file import read_grid
+from experiments.study_folder import StudyFolder, lock_file
 from experiments.sweep import request as understanding
 from experiments.sweep.cell import Progress
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
 from experiments.sweep.progress import Board
 from experiments.sweep.ray_cells import groups
 from experiments.sweep.runner import batches
-from experiments.sweep.study_folder import StudyFolder, lock_file
 from tests.sweeps import (
     ROOT,
     cell_processes,

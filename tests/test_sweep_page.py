@@ -7,8 +7,9 @@ import threading
 
 from rich.console import Console
 
-from experiments.sweep import page, processes
-from experiments.sweep.study_folder import lock_file
+from experiments import processes
+from experiments.study_folder import lock_file
+from experiments.sweep import page
 from tests.mlflow_server import new_database
 from tests.sweeps import PATIENCE_S, WITH_PAGE, page_processes, started_sweep, wait_for, way_on, write_grid
 
@@ -58,7 +59,7 @@ def test_ctrl_c_while_the_page_begins_ends_what_makes_it(tmp_path, monkeypatch):
 
     ended = threading.Event()
     threading.Thread(target=ended.wait, daemon=True).start()  # a second one, which hears what the first does not
-    monkeypatch.setattr("experiments.sweep.processes.start", interrupted)
+    monkeypatch.setattr("experiments.processes.start", interrupted)
     assert page.build(tmp_path, Console(quiet=True)).interrupted
     ended.set()
     assert started[0].returncode is not None  # it was waited for, whether it was killed or faster

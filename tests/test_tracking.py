@@ -15,8 +15,8 @@ from a3c_core.records.tables import read_records
 from a3c_core.train import train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
+from experiments.study_folder import StudyFolder, read_json
 from experiments.sweep.cell import run_cell
-from experiments.sweep.study_folder import StudyFolder, read_json
 from experiments.tracking import uri
 from experiments.tracking.cell_run import LOGGED, milliseconds
 from experiments.tracking.episode_metrics import MOST_POINTS, batches

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from contextlib import suppress
 
-from experiments.sweep.study_folder import lock_file
+from experiments.study_folder import lock_file
 from experiments.tracking.store import connect
 from tests.mlflow_server import new_database
 from tests.sweeps import PATIENCE_S, started_sweep, tracker_processes, wait_for, way_on, write_grid

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from a3c_core.records.tables import read_records
-from experiments.sweep.wall_times import FILE, WallTimes, with_wall_times
 from experiments.tracking.mirror import Tracker, run_name
 from experiments.tracking.store import connect
+from experiments.wall_times import FILE, WallTimes, with_wall_times
 from tests.mlflow_server import new_database
 from tests.test_tracking import make_study, runs_of
 

@@ -1,15 +1,14 @@
 """A run's episodes as curves for TensorBoard, by TensorFlow's own writer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from a3c_core.records.tables import EpisodeRecord
-from a3c_core.train import OnEpisode
 
 
 @contextmanager
-def writer(directory: Path) -> Iterator[OnEpisode]:
+def writer(directory: Path) -> Iterator[Callable[[EpisodeRecord], None]]:
     """Give what writes down a record, a step being an episode; everything is on disk when the block ends."""
     import tensorflow as tf  # seconds, which only those who asked for it wait
 

@@ -25,7 +25,7 @@ from a3c_core.records.tables import EpisodeRecord
 from a3c_core.system.signals import INTERRUPTED, heard_interrupts
 from a3c_core.train import train
 from a3c_core.trusted_modules import refuse_untrusted
-from experiments.sweep.wall_times import WallTimes
+from experiments.wall_times import WallTimes
 
 REPORT_S = 0.3  # between two reports of progress
 LAST_WORDS_S = 5.0  # for a checkpoint, when the sweep is gone

@@ -12,9 +12,9 @@ from a3c_core.command_line import heartbeat
 from a3c_core.command_line.arguments import duration, python_command
 from a3c_core.records.layout import DONE, METADATA, read_json, read_summary
 from experiments.grid.cells import Cell
+from experiments.provenance import ROOT
+from experiments.study_folder import StudyFolder
 from experiments.sweep import page
-from experiments.sweep.provenance import ROOT
-from experiments.sweep.study_folder import StudyFolder
 from experiments.tracking.uri import DEFAULT, shown, sqlite_path
 
 _COLUMNS = ("score, last tenth", "collapsed", "staleness", "queue peak", "clock", "status")

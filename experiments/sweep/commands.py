@@ -19,13 +19,13 @@ from experiments.grid.cells import expand
 from experiments.grid.errors import GridError, UserError
 from experiments.grid.file import GridFile, read_grid, shipped_grids
 from experiments.grid.validation import validated_cells
+from experiments.provenance import ROOT
+from experiments.study_folder import StudyFolder, lock_file, refused_if_unwritable
 from experiments.sweep import closing, page
 from experiments.sweep.estimate import cell_seconds, sweep_seconds
 from experiments.sweep.one_cell import Ending, SweepPlan
-from experiments.sweep.provenance import ROOT
 from experiments.sweep.request import Request, Sweep, announcement, understand
 from experiments.sweep.runner import batches, run_sweep
-from experiments.sweep.study_folder import StudyFolder, lock_file, refused_if_unwritable
 from experiments.tracking.background import BackgroundTracker
 from experiments.tracking.uri import DEFAULT, answers, shown
 

@@ -7,11 +7,11 @@ from a3c_core.real.oversubscription import is_oversubscribed
 from a3c_core.records.layout import DONE, read_summary
 from a3c_core.records.whole import setback
 from a3c_core.trusted_modules import modules_of
+from experiments import processes
 from experiments.grid.cells import Cell
-from experiments.sweep import processes
+from experiments.processes import Children, Message
+from experiments.study_folder import StudyFolder
 from experiments.sweep.cell import Progress
-from experiments.sweep.processes import Children, Message
-from experiments.sweep.study_folder import StudyFolder
 
 
 class SweepPlan(NamedTuple):

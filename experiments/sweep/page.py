@@ -17,7 +17,7 @@ from rich.console import Console
 
 from a3c_core.command_line import heartbeat
 from a3c_core.system.signals import deferred_interrupts
-from experiments.sweep import processes
+from experiments import processes
 
 PAGE = "index.html"
 

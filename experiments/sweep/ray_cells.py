@@ -21,11 +21,11 @@ from a3c_core.system.cores import cores
 from a3c_core.system.ray_cluster import ADDRESS, NoCluster, connected
 from experiments.grid.cells import Cell
 from experiments.grid.errors import UserError
+from experiments.processes import Children
+from experiments.study_folder import lock_file
 from experiments.sweep.cell import Progress
 from experiments.sweep.one_cell import Ending, SweepPlan, run_one
-from experiments.sweep.processes import Children
 from experiments.sweep.progress import Board
-from experiments.sweep.study_folder import lock_file
 
 TRIES = 3  # of a cell whose machine is lost
 _LOOK_S = 0.3  # between two looks at the switchboard

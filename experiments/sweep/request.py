@@ -14,8 +14,8 @@ from experiments.grid.errors import UserError
 from experiments.grid.file import find_grid, read_grid
 from experiments.grid.overrides import select, with_seeds, with_settings
 from experiments.grid.validation import validated_cells
+from experiments.study_folder import State, StudyFolder, refuse_unwritable
 from experiments.sweep.runner import batches
-from experiments.sweep.study_folder import State, StudyFolder, refuse_unwritable
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from rich.console import Console
 
 from a3c_core.records.layout import DONE
 from a3c_core.system.cores import cores
+from experiments import processes
 from experiments.grid.cells import Cell
-from experiments.sweep import processes
+from experiments.processes import Children
+from experiments.study_folder import StudyFolder
 from experiments.sweep.one_cell import Ending, SweepPlan, run_one
-from experiments.sweep.processes import Children
 from experiments.sweep.progress import Board
-from experiments.sweep.study_folder import StudyFolder
 
 
 def run_sweep(plan: SweepPlan, console: Console) -> tuple[list[Ending], bool]:

@@ -8,8 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from experiments.sweep import processes
-from experiments.sweep.processes import Message
+from experiments import processes
+from experiments.processes import Message
 
 FULL_PRIORITY = "--full-priority"
 _HANDOVER_S = 3.0  # for the end of what gives way: on an idle machine it needs no successor

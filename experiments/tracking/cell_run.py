@@ -18,9 +18,9 @@ from a3c_core.records import checkpoints
 from a3c_core.records.layout import DONE, read_summary
 from a3c_core.records.tables import read_records
 from a3c_core.saved_settings import flatten
-from experiments.sweep.wall_times import with_wall_times
 from experiments.tracking.artifacts import collect
 from experiments.tracking.episode_metrics import batches
+from experiments.wall_times import with_wall_times
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep.study_folder import lock_file
+from experiments.study_folder import lock_file
 from experiments.tracking.background import FULL_PRIORITY
 from experiments.tracking.mirror import Tracker, one_line
 from experiments.tracking.store import connect

@@ -14,7 +14,7 @@ from typing import Any
 
 from a3c_core.system.process_tuning import ONE_THREAD
 from a3c_core.system.signals import blocked_interrupts
-from experiments.sweep.provenance import ROOT
+from experiments.provenance import ROOT
 
 Message = dict[str, Any]
 

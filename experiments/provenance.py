@@ -10,7 +10,7 @@ from typing import Any
 from a3c_core.system.cores import cores
 from a3c_core.train import RESULTS_VERSION
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("numpy", "numba", "tensorflow", "mlflow")  # TensorFlow and MLflow are not imported for this
 
 

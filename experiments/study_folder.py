@@ -25,7 +25,7 @@ from a3c_core.records.whole import flaw
 from a3c_core.train import RESULTS_VERSION
 from experiments.grid.cells import Cell, Grid
 from experiments.grid.errors import UserError
-from experiments.sweep.provenance import provenance
+from experiments.provenance import provenance
 
 State = Literal["new", "finished", "damaged", "unfinished", "outdated", "different"]
 _COMPACT = (STUDY, RUNS, CURVES)  # what is kept of a study in git
