@@ -12,7 +12,7 @@ from a3c_core.build import new_learner
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.progress import START
 from a3c_core.real.direct import DirectRuntime, is_direct
-from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.master import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE
 from a3c_core.virtual.costs import CostProfile, load_profile
 

@@ -10,11 +10,9 @@ import pytest
 from a3c_core.build import make_engine
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.real import worker_main
-from a3c_core.real.channels import SharedChannel, Stopped
+from a3c_core.real import worker as worker_main
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.cycle_kernel import work_on
-from a3c_core.real.grants import Grants, end_and_grant
 from a3c_core.real.shared_memory import (
     ACCEPTED,
     AFTER_THIS_EPISODE,
@@ -27,6 +25,8 @@ from a3c_core.real.shared_memory import (
     UNWANTED,
     Layout,
 )
+from a3c_core.real.transport import SharedChannel, Stopped
+from a3c_core.real.worker_manager import EpisodeQuota, end_and_grant
 
 IN_PIECES = LearnerConfig(t_max=20, update_every="t_max", standardise=False)
 SETTINGS = {
@@ -189,17 +189,17 @@ def test_it_is_for_what_compiled_code_can_do(settings, compiled):
 
 def test_compiled_code_grants_as_python_does():
     draw = np.random.default_rng(0)
-    ours, theirs = (Grants(np.zeros(3, SLOT), 2) for _ in range(2))
-    for grants in (ours, theirs):
-        grants.open([5, 0, 9], 300)
+    ours, theirs = (EpisodeQuota(np.zeros(3, SLOT), 2) for _ in range(2))
+    for quota in (ours, theirs):
+        quota.open([5, 0, 9], 300)
         for slot in range(3):
-            while grants.grant(slot):
+            while quota.grant(slot):
                 pass
     for slot in draw.integers(3, size=300):
         if not theirs.is_idle(slot):
             theirs.end(slot)
             theirs.grant(slot)
-            end_and_grant.py_func(ours.tally, slot, 2)
-        for mine, other in zip(ours.tally, theirs.tally, strict=True):
+            end_and_grant.py_func(ours.counts, slot, 2)
+        for mine, other in zip(ours.counts, theirs.counts, strict=True):
             np.testing.assert_array_equal(mine, other)
-    assert theirs.tally.left[0] < 100
+    assert theirs.counts.left[0] < 100

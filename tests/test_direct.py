@@ -9,7 +9,7 @@ from a3c.benchmark.feeder import Feeder
 from a3c_core.build import new_learner
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.real.direct import DirectRuntime, is_direct
-from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.master import RealRuntime
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, RING_SIZE, SERVED, Message
 from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode
@@ -105,12 +105,12 @@ def test_it_wakes_those_who_have_what_they_wait_for_once():
         ear, member.wake = os.pipe()
         os.set_blocking(ear, False)
         ears.append(ear)
-    waiting, granted = runtime.block.arrays.slots["waiting"], runtime.roster.grants
+    waiting, granted = runtime.block.arrays.slots["waiting"], runtime.worker_manager.quota
     waiting[:] = ACCEPTED, GRANTED, SERVED
     fill(runtime.block.arrays, 0, agents=1)
     for under_way in (0, 1):  # the second worker has been granted nothing yet, then something
-        granted.tally.under_way[1], granted.tally.left[0] = under_way, 0
-        granted.tally.under_way[[0, 2]] = RING_SIZE
+        granted.counts.under_way[1], granted.counts.left[0] = under_way, 0
+        granted.counts.under_way[[0, 2]] = RING_SIZE
         runtime._attend(0.0)
         runtime._attend(0.0)
         assert waiting.tolist() == [0, 0 if under_way else GRANTED, SERVED]

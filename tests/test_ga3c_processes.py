@@ -6,8 +6,8 @@ import pytest
 
 from a3c_core.build import make_engine, misfit, new_learner, parts_of
 from a3c_core.config import RunConfig
-from a3c_core.real.predictors import AgentPool, outputs_of
-from a3c_core.real.roster import RunFailed
+from a3c_core.real.ga3c_predictor import AgentPool, outputs_of
+from a3c_core.real.worker_manager import RunFailed
 from a3c_core.records import checkpoints
 from a3c_core.train import Run, train
 from tests.test_processes import assert_each_once, collect
@@ -100,7 +100,7 @@ def test_a_run_without_its_predictor_fails(monkeypatch):
     def broken(self, slots):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr("a3c_core.real.predictors.Predictor._answer", broken)
+    monkeypatch.setattr("a3c_core.real.ga3c_predictor.Predictor._answer", broken)
     with pytest.raises(RunFailed, match="a predictor has ended: RuntimeError: no more"):
         Run(config_of(), None).finish()
 

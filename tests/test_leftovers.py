@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from a3c_core.real.pool import LocalPool
+from a3c_core.real.local_pool import LocalPool
 from a3c_core.real.shared_memory import Layout, NoSharedMemory, SharedBlock
 from tests.test_losses import kill, spawn_and
 from tests.test_processes import PROGRAM, collect, config_of, start_elsewhere

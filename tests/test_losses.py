@@ -13,11 +13,12 @@ import pytest
 
 from a3c.benchmark.feeder import FedMaster
 from a3c_core.config import RunConfig
-from a3c_core.real import pool as pool_module
-from a3c_core.real import worker_main
-from a3c_core.real.pool import LocalPool, Loss
-from a3c_core.real.roster import RunFailed
+from a3c_core.real import local_pool as pool_module
+from a3c_core.real import worker as worker_main
+from a3c_core.real.local_pool import LocalPool
 from a3c_core.real.shared_memory import Layout, SharedBlock
+from a3c_core.real.worker_manager import RunFailed
+from a3c_core.real.worker_pool import Loss
 from a3c_core.records.tables import read_records
 from a3c_core.train import Run
 from tests.test_processes import TRANSPORTS, assert_each_once, collect, config_of

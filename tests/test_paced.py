@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
-from a3c_core.real import oversubscription, pace, worker_main
-from a3c_core.real.channels import Stopped
+from a3c_core.real import oversubscription, pace
+from a3c_core.real import worker as worker_main
 from a3c_core.real.shared_memory import Layout, SharedBlock
+from a3c_core.real.transport import Stopped
 from a3c_core.records.tables import UPDATE_TABLE, EpisodeRecord, read_records
 from a3c_core.topologies import parcel_queue
 from a3c_core.train import Run, train

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from a3c_core.real.preloads import COMPILED, ONEDNN, TENSORFLOW, preload_of
+from a3c_core.real.local_pool import COMPILED, ONEDNN, TENSORFLOW, preload_of
 from tests.sweeps import PATIENCE_S
 from tests.test_processes import IN_PIECES, assert_each_once, collect, config_of
 
@@ -31,7 +31,7 @@ def test_it_is_what_the_workers_need(settings, expected):
 @pytest.mark.parametrize("preload", [TENSORFLOW, ONEDNN])
 def test_tensorflow_is_loaded_without_threads(preload):
     program = (
-        "import importlib, os, sys; import a3c_core.real.worker_main\n"
+        "import importlib, os, sys; import a3c_core.real.worker\n"
         "threads = len(os.listdir('/proc/self/task'))\n"
         f"importlib.import_module('{preload}')\n"
         "print('tensorflow' in sys.modules, len(os.listdir('/proc/self/task')) - threads)"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
-from a3c_core.real.channels import SharedChannel, Stopped
-from a3c_core.real.roster import RunFailed
 from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, RING_SIZE, Layout, SharedBlock
+from a3c_core.real.transport import SharedChannel, Stopped
+from a3c_core.real.worker_manager import RunFailed
 from a3c_core.records.tables import EpisodeRecord, read_records
 from a3c_core.train import Run, train
 from a3c_core.worker import Work
@@ -138,7 +138,7 @@ def test_auto_lets_workers_go():
 
     def look(run, record):
         runtime = run.runtime
-        alive.add(runtime.roster.alive)
+        alive.add(runtime.worker_manager.alive)
         runtime.inbox.count_busy = lambda: 0.0 if record.episode < 600 else 1.0  # as if idle, then swamped
 
     schedule = {"auto_min": 2, "auto_max": 8, "window": 20, "spacing": 50}

@@ -14,7 +14,7 @@ from a3c.benchmark import runtime
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.models.dense import DenseModel
-from a3c_core.real.roster import RunFailed
+from a3c_core.real.worker_manager import RunFailed
 from a3c_core.records.tables import read_records
 from a3c_core.schedules import ScheduleConfig
 from a3c_core.system.ray_cluster import ADDRESS, LOOPBACK, NoCluster, connected, import_ray, ray_is_installed
@@ -131,7 +131,7 @@ def test_schedules_add_and_remove_actors(cluster):
 
     def shrink(run, record):
         if record.episode == 100:
-            run.runtime.roster.change(1)
+            run.runtime.worker_manager.change(1)
 
     summary, records = collect(RunConfig(workers="3", episodes=300, runtime="ray"), None, shrink)
     assert_each_once(summary, records, 300)
@@ -171,7 +171,7 @@ def test_rounds_have_no_staleness(cluster, backups):
 
 
 def test_bundles_of_actor_memory_and_learner_are_actors(cluster, tmp_path):
-    """Gorila: what a bundle hands over before it has enough to draw from is rejected, then it learns."""
+    """Gorila: what a replay worker hands over before it has enough to draw from is rejected, then it learns."""
     learner = {"learn_from": 200, "memory_steps": 1_000, "target_every": 1_000, "t_max": 10}
     parts = {"algorithm": "dqn", "topology": "gorila", "exchange": {"pace": "in_step", "shards": 1, "bound": 2}}
     config = RunConfig.model_validate({"workers": "3", "episodes": 150, "runtime": "ray", "learner": learner, **parts})

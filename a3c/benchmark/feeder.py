@@ -10,11 +10,12 @@ import numpy as np
 from a3c_core.build import new_learner
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.models.parameters import Vector
-from a3c_core.real.channels import letter_of
 from a3c_core.real.direct import DirectRuntime, is_direct
-from a3c_core.real.pool import NO_BELL, Member
-from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.local_pool import Member
+from a3c_core.real.master import RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, Message, SharedArrays
+from a3c_core.real.transport import letter_of
+from a3c_core.real.worker_pool import NO_BELL
 from a3c_core.records.tables import RecordWriter
 from a3c_core.virtual.costs import load_profile
 from a3c_core.worker import Episode

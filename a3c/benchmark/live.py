@@ -10,7 +10,7 @@ from a3c_core.build import new_learner
 from a3c_core.config import RunConfig
 from a3c_core.models.parameters import Vector
 from a3c_core.real.direct import DirectRuntime, is_direct
-from a3c_core.real.runtime import RealRuntime
+from a3c_core.real.master import RealRuntime
 from a3c_core.runtime import Runtime
 from a3c_core.virtual.compiled.runtime import CompiledSimulation
 from a3c_core.virtual.costs import load_profile

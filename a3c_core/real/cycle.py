@@ -9,9 +9,9 @@ from a3c_core.config import RunConfig
 from a3c_core.engines import kernels
 from a3c_core.engines.base import Engine
 from a3c_core.engines.compiled import CompiledEngine
-from a3c_core.real.channels import SharedChannel
 from a3c_core.real.cycle_kernel import NUMBERS, Place, Player, work_on
 from a3c_core.real.shared_memory import SharedArrays
+from a3c_core.real.transport import SharedChannel
 from a3c_core.streams import ONE_WORD, shared_actions
 from a3c_core.system.system_calls import new_desk
 

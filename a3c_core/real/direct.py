@@ -18,9 +18,9 @@ from a3c_core.learners.base import Learner
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.progress import Progress
 from a3c_core.real.direct_kernel import Learning, Rings, attend, new_board
-from a3c_core.real.pool import NO_BELL, Pool
-from a3c_core.real.runtime import LOOK_S, RealRuntime
+from a3c_core.real.master import LOOK_S, RealRuntime
 from a3c_core.real.shared_memory import RING_SIZE, SharedArrays
+from a3c_core.real.worker_pool import NO_BELL, Pool
 from a3c_core.records.blocks import APPLIED, BLOCK_RECORDS, RecordBlock, one_record, update_table
 from a3c_core.runtime import Arrays
 from a3c_core.system.cores import cores
@@ -77,7 +77,7 @@ class DirectRuntime(RealRuntime):
         arrays = self._arrays
         counts = slots["sent"], self.inbox.taken, slots["accepted"], slots["waiting"], slots["generation"]
         places = arrays.messages, arrays.episodes, arrays.gradients, arrays.inbox
-        self._rings = Rings(*counts, *places, self.roster.grants.tally)
+        self._rings = Rings(*counts, *places, self.worker_manager.quota.counts)
         numbers["capacity"], numbers["bell"] = self._capacity, pool.bell
 
     def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
@@ -87,7 +87,7 @@ class DirectRuntime(RealRuntime):
     def settle(self) -> None:
         """Hand what was written down to whoever keeps it, and tell the workers how far the run has come."""
         numbers, totals, board = self._numbers, self.log.totals, self._board
-        totals.master_busy_s, self._outcomes.env_steps = self._busy_s, totals.env_steps
+        totals.master_busy_s, self._record_buffer.env_steps = self._busy_s, totals.env_steps
         self.recorded = board.recorded.tolist()
         updates, records = board.updates[: numbers["updates"]], board.records[: numbers["records"]]
         numbers["updates"] = numbers["records"] = 0
@@ -109,7 +109,7 @@ class DirectRuntime(RealRuntime):
 
     def _attend(self, until_s: float) -> None:
         numbers, inbox, optimizer = self._numbers, self.inbox, self.master.optimizer
-        numbers["offset_s"], numbers["alive"] = self.elapsed_s - self._started_s, self.roster.alive
+        numbers["offset_s"], numbers["alive"] = self.elapsed_s - self._started_s, self.worker_manager.alive
         numbers["busy_s"], numbers["awake_since_s"] = self._busy_s + inbox.busy_s, inbox.awake_since_s
         numbers["until_s"], numbers["enough"] = until_s, self.write_up_after
         self._set_nap()

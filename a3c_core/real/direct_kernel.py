@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from a3c_core.models.parameters import Vector
 from a3c_core.optimizers import rate_at, update
-from a3c_core.real.grants import Tally, end_and_grant
-from a3c_core.real.pool import NO_BELL
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED
+from a3c_core.real.worker_manager import QuotaCounts, end_and_grant
+from a3c_core.real.worker_pool import NO_BELL
 from a3c_core.records.blocks import APPLIED, BLOCK_RECORDS, RECORD, REJECTED, UPDATE, Records
 from a3c_core.system.jit import copy, exact, inner
 from a3c_core.system.system_calls import Desk, nap, new_desk, now_s, ordered, ring, seen, sleep, written
@@ -40,7 +40,7 @@ class Rings(NamedTuple):
     episodes: Records  # EPISODE [L, R, agents]
     gradients: NDArray[np.float32]  # [L, R, P]
     inbox: Records  # INBOX [1], the master's own place
-    grants: Tally
+    quota: QuotaCounts
 
 
 class Learning(NamedTuple):
@@ -96,7 +96,7 @@ def _wake_all(rings, board):
     """Wake the workers that wait for what they have by now."""
     for slot in range(rings.waiting.size):
         occasion = rings.waiting[slot]
-        if occasion == ACCEPTED or (occasion == GRANTED and rings.grants.under_way[slot] > 0):
+        if occasion == ACCEPTED or (occasion == GRANTED and rings.quota.under_way[slot] > 0):
             rings.waiting[slot] = 0
             written()  # before its worker, awake again, may say that it waits for something else
             ring(board.desk, board.buttons[slot])
@@ -193,7 +193,7 @@ def _deal_with(rings, learning, board, slot, turn, position):
     _write_update(board, message, slot, position, taken_s, staleness, norm, status)
     for agent in range(message.episodes):
         _write_record(board, message, rings.episodes[slot, turn, agent], slot, position, staleness, norm, status)
-        end_and_grant(rings.grants, slot, rings.episodes.shape[2])
+        end_and_grant(rings.quota, slot, rings.episodes.shape[2])
 
 
 @inner

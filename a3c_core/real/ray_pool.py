@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from a3c_core.config import RunConfig
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
-from a3c_core.real.pool import NO_BELL, Loss
 from a3c_core.real.shared_memory import ACCEPTED, GRANTED, PERMITTED, RING_SIZE, SERVED, SharedArrays, message_of
+from a3c_core.real.worker_pool import NO_BELL, Loss
 from a3c_core.system.ray_cluster import NoCluster, connected
 from a3c_core.system.tensorflow import limit_gpus
 from a3c_core.worker import Work
@@ -38,12 +38,12 @@ class RayWorker:
     """An actor: a worker and what it needs."""
 
     def __init__(self, settings: dict[str, Any], slot: int, episode: int):
-        from a3c_core.real.worker_main import new_worker
+        from a3c_core.real.worker import new_worker
 
         self._config = RunConfig.model_validate(settings)
         limit_gpus(self._config.gpus, slot)
         if self._config.engine == "compiled":
-            import a3c_core.real.preload  # noqa: F401  so that the first episode is as fast as the others
+            import a3c_core.real.preloads.compiled  # noqa: F401  so that the first episode is as fast as the others
         self._worker, self._engine = new_worker(self._config, slot, episode)
         self._rested_since_s, self._cpu_s = time.monotonic(), time.process_time()
 
@@ -53,7 +53,7 @@ class RayWorker:
 
     def work(self, published: Vector, granted: int, now_s: float, progress: Progress) -> Reply:
         """Play on; `granted`: number of episodes below which all may begin, `now_s`: on the master's clock."""
-        from a3c_core.real.worker_main import await_game
+        from a3c_core.real.worker import await_game
 
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s

@@ -149,12 +149,12 @@ class Run:
         parts, updates = (self._config, self._profile, self.learner), self._updates
         on_update = None if updates is None else updates.append
         if self._config.is_paced:
-            from a3c_core.real.paced_runtime import PacedRuntime
+            from a3c_core.real.paced_master import PacedRuntime
 
             return PacedRuntime(*parts, self._record, run, on_update)
         if not self._config.is_virtual:
             from a3c_core.real.direct import DirectRuntime, is_direct
-            from a3c_core.real.runtime import RealRuntime
+            from a3c_core.real.master import RealRuntime
 
             if is_direct(self._config, self.learner):
                 return DirectRuntime(*parts, self._record_block, run, None if updates is None else updates.extend)

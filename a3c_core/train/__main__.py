@@ -18,7 +18,7 @@ from a3c_core.command_line.assignments import all_settings, read_settings, run_n
 from a3c_core.command_line.learning_curve import WINDOW, draw_curve
 from a3c_core.config import RunConfig
 from a3c_core.games import score_of
-from a3c_core.real.roster import RunFailed
+from a3c_core.real.worker_manager import RunFailed
 from a3c_core.records.checkpoints import CheckpointError
 from a3c_core.records.files import write_json
 from a3c_core.records.layout import CONFIG

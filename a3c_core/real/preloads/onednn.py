@@ -4,4 +4,4 @@ from a3c_core.system.tensorflow import allow_onednn
 
 allow_onednn()
 
-import a3c_core.real.preload_tensorflow  # noqa: E402, F401
+import a3c_core.real.preloads.tensorflow  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""The workers of a real run: spawned, watched, replaced and dismissed, as processes or as threads."""
+"""The workers of a real run on this machine: start, watch, replace and end them, as processes or as threads."""
 
 import contextlib
 import multiprocessing
@@ -8,21 +8,37 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
+from a3c_core.build import parts_of
 from a3c_core.config import RunConfig
 from a3c_core.real.fork_server import Inherited, start_process
-from a3c_core.real.preloads import preload_of
 from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
-from a3c_core.real.worker_main import ChannelEnds, process_main, why, work_until_stopped
+from a3c_core.real.worker import ChannelEnds, process_main, why, work_until_stopped
+from a3c_core.real.worker_pool import Loss
+from a3c_core.topologies import TOPOLOGIES
 
+COMPILED = "a3c_core.real.preloads.compiled"
+TENSORFLOW = "a3c_core.real.preloads.tensorflow"
+ONEDNN = "a3c_core.real.preloads.onednn"
+_NEED_TENSORFLOW = ("tensorflow", "report")  # engines
 _FINE_S = 0.05  # waits shorter than this are not rounded up to milliseconds, as poll does
 _FD_SETSIZE = 1024  # descriptors from here on are beyond select
-NO_BELL = -1  # in place of a descriptor
 _DISMISSAL_S = 2.0  # without anyone leaving, before those who are left are killed
+
+
+def preload_of(config: RunConfig) -> str:
+    """Return the module that the fork server imports ahead of the workers.
+
+    Each worker chooses its GPU before it loads TensorFlow, so TensorFlow is not preloaded where GPUs are used.
+    """
+    asks = TOPOLOGIES.get(config.topology).has_predictors
+    if config.engine not in _NEED_TENSORFLOW or config.gpus or asks:
+        return COMPILED
+    return ONEDNN if parts_of(config).model.onednn else TENSORFLOW
 
 
 @dataclass
@@ -62,47 +78,6 @@ class Member:
         for end in (self.gradients, self.tether):
             if end is not None:
                 end.close()
-
-
-class Loss(NamedTuple):
-    """A worker that has ended, told to or not, or that is given up."""
-
-    slot: int
-    reason: str
-    hopeless: bool = False  # an exception kept it from coming up, and would keep others from it
-
-
-class Pool(Protocol):
-    """All workers of a run, wherever they are. Each is known by its slot, which outlives it."""
-
-    @property
-    def members(self) -> Mapping[int, Any]:
-        """The workers by slot; of each, `heard_s` is when it last delivered something."""
-
-    @property
-    def bell(self) -> int:
-        """Descriptor that the workers ring; NO_BELL where they can't."""
-
-    def spawn(self, slot: int, episode: int) -> None:
-        """Start a worker in `slot` that goes on with its episode number `episode`."""
-
-    def look(self) -> None:
-        """Bring what has arrived into the slots, if the workers can't do that themselves."""
-
-    def wait(self, limit_s: float) -> None:
-        """Block until a worker says something or dies, or the limit has passed."""
-
-    def wake(self, slot: int) -> None:
-        """Let a worker see what has changed in its slot."""
-
-    def lost(self) -> Iterable[Loss]:
-        """Return the workers that have ended, told to or not; those that are stuck are made to."""
-
-    def remove(self, slot: int) -> None:
-        """Clear away a worker that was lost."""
-
-    def close(self) -> None:
-        """Dismiss everyone."""
 
 
 class LocalPool:

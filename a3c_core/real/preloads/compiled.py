@@ -6,10 +6,10 @@ from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.real.channels import SharedChannel
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.shared_memory import Layout
-from a3c_core.real.worker_main import new_worker  # noqa: F401  what a worker process imports
+from a3c_core.real.transport import SharedChannel
+from a3c_core.real.worker import new_worker  # noqa: F401  what a worker process imports
 from a3c_core.system.imports import for_good
 
 _CONFIG = RunConfig(engine="compiled", runtime="processes", environment=EnvironmentConfig(max_episode_steps=2))

@@ -19,8 +19,8 @@ from a3c_core.games.base import Environment
 from a3c_core.models.base import Outputs
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
-from a3c_core.real.channels import SharedChannel, Stopped
 from a3c_core.real.shared_memory import ANSWERED
+from a3c_core.real.transport import SharedChannel, Stopped
 from a3c_core.worker import Work
 
 _NOTHING = np.empty(0, np.float32)

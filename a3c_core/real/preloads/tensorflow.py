@@ -3,7 +3,7 @@
 It is only loaded. A process must be forked before it has threads, and TensorFlow begins them with its first operation.
 """
 
-import a3c_core.real.worker_main  # noqa: F401  what a worker process imports
+import a3c_core.real.worker  # noqa: F401  what a worker process imports
 from a3c_core.progress import worker_draw
 from a3c_core.system.imports import for_good
 from a3c_core.system.tensorflow import load_tensorflow

@@ -1,11 +1,14 @@
-"""What a worker process or thread runs. Importing this loads what the compiled engine needs, and no TensorFlow."""
+"""A worker process or thread: its loop, and Gorila's actor with a replay memory.
+
+Importing this loads what the compiled engine needs, and no TensorFlow.
+"""
 
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +16,73 @@ import numpy as np
 import a3c_core.engines.compiled  # noqa: F401  a fork server that has loaded it hands it on to every worker
 from a3c_core.build import make_engine
 from a3c_core.config import RunConfig
-from a3c_core.engines.base import Engine, act_share_of
-from a3c_core.real.agents import AgentChannel, AskingEngine
-from a3c_core.real.bundle import bundled
-from a3c_core.real.channels import HogwildChannel, QueueChannel, SharedChannel, Stopped
+from a3c_core.engines.base import Engine, Play, Rollout, act_share_of
+from a3c_core.learners.replay import Replayer, ReplayMemory
+from a3c_core.models.parameters import Vector
+from a3c_core.progress import START, Progress
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
+from a3c_core.real.ga3c_agent import AgentChannel, AskingEngine
 from a3c_core.real.pace import WorkerPace
 from a3c_core.real.shared_memory import SharedArrays, attach
+from a3c_core.real.transport import HogwildChannel, QueueChannel, SharedChannel, Stopped
 from a3c_core.system.cores import take_long_turns
 from a3c_core.system.tensorflow import limit_gpus
 from a3c_core.topologies import TOPOLOGIES
 from a3c_core.worker import Worker
 
-_NICENESS = 10  # everyone waits for the master, so where there are more processes than cores it goes first
+_NICENESS = 10  # workers wait for the master, so the master goes first where there are more processes than cores
+
+
+class ReplayWorker:
+    """Gorila's actor, replay memory and learner in one worker.
+
+    To its worker it is an engine whose gradients are of minibatches from the memory instead of what was just played.
+    All other calls go to the engine inside.
+    """
+
+    def __init__(self, config: RunConfig, number: int, engine: Any):
+        settings: Any = config.learner
+        exchange: Any = config.exchange
+        self._engine, self._size = engine, engine.model.spec.size
+        self._memory = ReplayMemory(settings.memory_steps, engine.packing.spaces)
+        self._replayer = Replayer(number, config.seed, engine, self._memory, settings, exchange.outliers)
+        self.play_share = 0.5
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
+        gradient, (play,) = self.rollout_together(published, [environment], progress)
+        return Rollout(**vars(play), gradient=gradient)
+
+    def rollout_together(
+        self, published: Vector, environments: Sequence[Any], progress: Progress = START
+    ) -> tuple[Vector, Sequence[Play]]:
+        began = time.perf_counter()
+        experience, plays = self._engine.rollout_together(published[: self._size], environments, progress)
+        played = time.perf_counter()
+        for trajectory in self._engine.packing.unpack(experience):
+            self._memory.add(trajectory)
+        gradient = self._gradient(published)
+        self.play_share = (played - began) / (time.perf_counter() - began)
+        return gradient, plays
+
+    def _gradient(self, published: Vector) -> Vector:
+        """Return a gradient; where there is none yet, or its loss is outlying, one that will be rejected."""
+        if self._replayer.may_learn:
+            made = self._replayer.make(published)
+            if not made.is_outlying:
+                return made.gradient
+        return np.full(self._size, np.nan, np.float32)
+
+
+def with_replay(config: RunConfig, number: int, engine: Engine) -> Engine:
+    """Return the engine of worker `number`, which keeps a replay memory where workers would hand over experience."""
+    if config.topology != "gorila":
+        return engine
+    replay_worker: Any = ReplayWorker(config, number, engine)
+    its_engine: Engine = replay_worker
+    return its_engine
 
 
 class ChannelEnds(NamedTuple):
@@ -70,7 +127,7 @@ def why(error: Exception) -> str:
 def new_worker(config: RunConfig, slot: int, episode: int, channel: Any = None) -> tuple[Worker, Engine]:
     """Return the worker of a slot, which goes on with its episode number `episode`, and its engine."""
     asks = isinstance(channel, AgentChannel)
-    engine: Any = AskingEngine(config, channel) if asks else bundled(config, slot, make_engine(config))
+    engine: Any = AskingEngine(config, channel) if asks else with_replay(config, slot, make_engine(config))
     engine.sample_times = True
     return worker_with(engine, config, slot, episode), engine
 

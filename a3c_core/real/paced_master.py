@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.models.parameters import Vector
-from a3c_core.real.arrivals import Arrival
+from a3c_core.real.master import LOOK_S, Arrival, RealRuntime
 from a3c_core.real.pace import MOST_LAG_S, TOLERATED, crowding
-from a3c_core.real.runtime import LOOK_S, RealRuntime
 from a3c_core.runtime import Arrays, Saved
 
 _MASTER = 0  # its number among the streams of jitter; workers' are from 1 on

@@ -15,10 +15,10 @@ from a3c_core.config import RunConfig
 from a3c_core.games.base import Spaces
 from a3c_core.models.base import Outputs
 from a3c_core.models.parameters import Vector
-from a3c_core.real.pool import LocalPool
-from a3c_core.real.roster import RunFailed
+from a3c_core.real.local_pool import LocalPool
 from a3c_core.real.shared_memory import ANSWERED, SharedArrays, SharedBlock
-from a3c_core.real.worker_main import why
+from a3c_core.real.worker import why
+from a3c_core.real.worker_manager import RunFailed
 
 _LOOK_S = 0.1  # between two looks, if nobody rings
 

@@ -1,0 +1,1 @@
+"""Modules that the fork server imports ahead of the workers, which then share what was loaded."""
