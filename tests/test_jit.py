@@ -8,7 +8,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from a3c.advise.queueing import System, simulate
 from a3c_core.config import RunConfig
-from a3c_core.engines.kernels import differentiate, play
+from a3c_core.engines.actor_critic_kernels import differentiate, play
 from a3c_core.games import flappy, frames
 from a3c_core.optimizers import global_norm
 from a3c_core.system.jit import direct, exact, fast, inner

@@ -8,7 +8,7 @@ import pytest
 from a3c_core.algorithms.returns import learning_targets
 from a3c_core.build import make_engine, misfit
 from a3c_core.config import RunConfig
-from a3c_core.engines.working_memory import new_buffers
+from a3c_core.engines.actor_critic_kernels import new_buffers
 from a3c_core.games.flappy import FlappyBird
 from a3c_core.games.flappy_env import FlappyBirdEnv
 from a3c_core.games.ple import as_pixels

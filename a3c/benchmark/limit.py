@@ -16,8 +16,8 @@ import numpy as np
 from a3c.benchmark import env
 from a3c.benchmark.courses import SEED, Course, long_course, short_course
 from a3c.benchmark.measure import Fact, Results, Row, per_second
-from a3c_core.engines import kernels
-from a3c_core.engines.working_memory import INPUTS, UNITS
+from a3c_core.engines import actor_critic_kernels
+from a3c_core.engines.actor_critic_kernels import INPUTS, UNITS
 from a3c_core.optimizers import Optimizer
 from a3c_core.system.process_tuning import ONE_THREAD
 
@@ -66,16 +66,16 @@ def _parts_of_a_step(course: Course) -> dict[str, tuple[Callable[[int], object],
 
     def play(_: int) -> None:
         environment.begin_episode(SEED, 0, course.episodes[-1])
-        kernels.play(parameters, environment.game, environment.stream, steps, settings, buffers)
+        actor_critic_kernels.play(parameters, environment.game, environment.stream, steps, settings, buffers)
 
     game = env.compiled_loop()
     return {
         "the game": (lambda _: game(steps), steps, 0),
-        "forward": (lambda _: kernels.evaluate(parameters, steps, buffers), steps, FORWARD_FLOP),
+        "forward": (lambda _: actor_critic_kernels.evaluate(parameters, steps, buffers), steps, FORWARD_FLOP),
         "play: game, forward, draw": (play, steps, FORWARD_FLOP),
-        "backward": (lambda _: kernels.backward(steps, buffers, gradient), steps, BACKWARD_FLOP),
+        "backward": (lambda _: actor_critic_kernels.backward(steps, buffers, gradient), steps, BACKWARD_FLOP),
         "gradient: returns, errors, backward": (
-            lambda _: kernels.differentiate(steps, True, settings, buffers, gradient),
+            lambda _: actor_critic_kernels.differentiate(steps, True, settings, buffers, gradient),
             steps,
             BACKWARD_FLOP,
         ),

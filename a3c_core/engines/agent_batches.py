@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms.base import Trajectory
+from a3c_core.engines.actor_critic_kernels import forward, new_buffers, observe, unpack
 from a3c_core.engines.compiled import CompiledEngine
-from a3c_core.engines.kernels import forward, observe, unpack
-from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games import flappy
 from a3c_core.games import published as published_game
 from a3c_core.games.base import EnvironmentConfig

@@ -1,26 +1,31 @@
 """The `compiled` engine: the dense model on Flappy Bird, play and gradient without Python in between.
 
-What it computes an algorithm with is a row of `arithmetic`.
+`ARITHMETIC` says which kernels compute which algorithm.
 """
 
 import functools
 import itertools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms import ALGORITHMS
+from a3c_core.algorithms.a3c import A3C
 from a3c_core.algorithms.base import Algorithm, Trajectory
-from a3c_core.engines import kernels
-from a3c_core.engines.arithmetic import ARITHMETIC
+from a3c_core.algorithms.dqn import DQN
+from a3c_core.algorithms.n_step_q import NStepQ
+from a3c_core.algorithms.q import Q
+from a3c_core.algorithms.sarsa import Sarsa
+from a3c_core.algorithms.values import ValueAlgorithm
+from a3c_core.engines import actor_critic_kernels, value_kernels
+from a3c_core.engines.actor_critic_kernels import buffers_in, new_memory
 from a3c_core.engines.base import NOT_CHOSEN, OneAfterAnother, Rollout
-from a3c_core.engines.working_memory import buffers_in, new_memory
 from a3c_core.games import flappy
 from a3c_core.games import published as published_game
-from a3c_core.games.base import FLAPPY_BIRD, Game
+from a3c_core.games.base import FLAPPY_BIRD, EnvironmentConfig, Game
 from a3c_core.games.options import FLAPPY_ACTIONS
 from a3c_core.models.base import Model
 from a3c_core.models.dense import DenseModel
@@ -28,6 +33,52 @@ from a3c_core.models.parameters import Vector
 from a3c_core.progress import START, Progress
 from a3c_core.streams import ONE_WORD, shared_actions, stream_words, write_words
 from a3c_core.system.jit import direct, exact
+
+
+class Arithmetic(NamedTuple):
+    """The kernels of one algorithm and the scalars that they take."""
+
+    # a module with `new_buffers`, `rollout`, `play`, `evaluate`, `differentiate`, and `judge` where there is a target
+    kernels: Any
+    settings: Callable[[EnvironmentConfig, Any], Any]
+
+
+def _rewards(environment: EnvironmentConfig) -> dict[str, np.float32]:
+    reward = flappy.REWARDS[environment.reward]
+    each = {f"reward_{name}": np.float32(getattr(reward, name)) for name in ("pipe", "death", "alive")}
+    return {**each, "reward_limit": np.float32(1.0 if environment.clip_rewards else np.inf)}
+
+
+def _a3c(environment: EnvironmentConfig, algorithm: A3C) -> actor_critic_kernels.Settings:
+    learner = algorithm.settings
+    return actor_critic_kernels.Settings(
+        gamma=np.float32(learner.gamma),
+        t_max=learner.t_max or 0,
+        standardise=learner.standardise,
+        stretched=learner.discounts == "stretched",
+        pixels=environment.observation == "pixels",
+        huber=learner.value_loss == "huber",
+        value_coefficient=np.float32(learner.value_coefficient),
+        entropy_coefficient=np.float32(learner.entropy_coefficient),
+        **_rewards(environment),
+    )
+
+
+def _values(environment: EnvironmentConfig, algorithm: ValueAlgorithm) -> value_kernels.Settings:
+    return value_kernels.Settings(
+        gamma=np.float32(algorithm.settings.gamma),
+        one_step=algorithm.one_step,
+        follows=hasattr(algorithm, "value_of"),
+        pixels=environment.observation == "pixels",
+        **_rewards(environment),
+    )
+
+
+ARITHMETIC: dict[type, Arithmetic] = {
+    A3C: Arithmetic(actor_critic_kernels, _a3c),
+    **dict.fromkeys((Q, Sarsa, NStepQ, DQN), Arithmetic(value_kernels, _values)),
+}
+
 
 _SAMPLED = 64  # one in so many rollouts is measured
 _FLOAT32 = np.dtype(np.float32)  # NumPy takes a while to find it by the type
@@ -106,10 +157,10 @@ class CompiledEngine(OneAfterAnother):
         self._kernels = arithmetic.kernels
         self.settings = arithmetic.settings(environment, algorithm)
         self._handed: tuple[NDArray[np.void], Vector] | None = None  # settings and working memory in two arrays
-        if self._kernels is kernels:
+        if self._kernels is actor_critic_kernels:
             memory = new_memory(self.steps_at_once)
             lengths = self.steps_at_once, environment.max_episode_steps
-            self._handed = np.array([(*self.settings, *lengths)], kernels.HANDED), memory
+            self._handed = np.array([(*self.settings, *lengths)], actor_critic_kernels.HANDED), memory
             self.buffers: Any = buffers_in(memory, self.steps_at_once)
         else:
             self.buffers = self._kernels.new_buffers(self.steps_at_once)
@@ -151,7 +202,9 @@ class CompiledEngine(OneAfterAnother):
         environment, parameters = self.new_environment(), np.empty(self._size, _FLOAT32)
         game, stream, episode_steps = environment.game, environment.stream, environment.episode_steps
         assert self._handed is not None
-        return direct(kernels.rollout_on, parameters, game, stream, episode_steps, *self._handed, parameters)
+        return direct(
+            actor_critic_kernels.rollout_on, parameters, game, stream, episode_steps, *self._handed, parameters
+        )
 
     def _rollout_by_parts(
         self, published: Vector, environment: CompiledFlappy, progress: Progress, sampled: bool

@@ -7,7 +7,7 @@ import numpy as np
 
 from a3c_core.algorithms.base import Trajectory
 from a3c_core.algorithms.dqn import DQN
-from a3c_core.engines import replay_kernels, value_kernels
+from a3c_core.engines import value_kernels
 from a3c_core.engines.base import Play, Rollout, packed_rollouts
 from a3c_core.engines.compiled import CompiledEngine, CompiledFlappy
 from a3c_core.engines.packing import ExperiencePacking, Transitions
@@ -26,7 +26,7 @@ class CompiledReplay(CompiledEngine):
         self.play_share = 1.0
         self.packing = ExperiencePacking(game.spaces)
         settings = algorithm.settings
-        self._replay_settings = replay_kernels.ReplaySettings(
+        self._replay_settings = value_kernels.ReplaySettings(
             np.float32(settings.gamma), settings.double, settings.value_loss == "huber"
         )
         self._replay_buffers = value_kernels.new_buffers(settings.minibatch or 1)
@@ -65,4 +65,4 @@ class CompiledReplay(CompiledEngine):
             self._replay_buffers = value_kernels.new_buffers(len(batch.actions))
         gradient = np.empty(self._size, np.float32)
         settings, buffers = self._replay_settings, self._replay_buffers
-        return gradient, replay_kernels.replay_gradient(published, batch, settings, buffers, gradient)
+        return gradient, value_kernels.replay_gradient(published, batch, settings, buffers, gradient)

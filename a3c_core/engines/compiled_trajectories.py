@@ -12,11 +12,11 @@ from a3c_core.algorithms.base import Algorithm, Trajectory
 from a3c_core.algorithms.ppo import PPO
 from a3c_core.algorithms.trajectories import Batch, Column, TrajectoryAlgorithm
 from a3c_core.algorithms.vtrace import VTrace
-from a3c_core.engines import learning_kernels
+from a3c_core.engines import actor_critic_kernels
+from a3c_core.engines.actor_critic_kernels import new_buffers
 from a3c_core.engines.base import Play, Rollout, packed_rollouts
 from a3c_core.engines.compiled import CompiledEngine, CompiledFlappy
 from a3c_core.engines.packing import Packing
-from a3c_core.engines.working_memory import new_buffers
 from a3c_core.games.base import Game
 from a3c_core.models.base import Model
 from a3c_core.models.parameters import Vector
@@ -42,7 +42,7 @@ class CompiledTrajectories(CompiledEngine):
     def play(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Trajectory:
         trajectory = super().play(published, environment, progress)
         log_probabilities = np.empty_like(trajectory.values)
-        learning_kernels.write_log_probabilities(self.buffers.preferences, trajectory.actions, log_probabilities)
+        actor_critic_kernels.write_log_probabilities(self.buffers.preferences, trajectory.actions, log_probabilities)
         return replace(trajectory, log_probabilities=log_probabilities)
 
     def rollout(self, published: Vector, environment: CompiledFlappy, progress: Progress = START) -> Rollout:
@@ -58,7 +58,7 @@ class CompiledTrajectories(CompiledEngine):
 
     def evaluate(self, parameters: Vector, batch: Batch) -> tuple[Column, Column]:
         log_probabilities, values = np.empty_like(batch.values), np.empty_like(batch.values)
-        learning_kernels.evaluate_batch(
+        actor_critic_kernels.evaluate_batch(
             parameters, batch.observations, batch.actions, self._learning_buffers, log_probabilities, values
         )
         return log_probabilities, values
@@ -69,7 +69,7 @@ class CompiledTrajectories(CompiledEngine):
         if len(rows) > len(self._learning_buffers.actions):
             self._learning_buffers = new_buffers(len(rows))
         gradient, log_probabilities = np.empty_like(parameters), np.empty(len(rows), np.float32)
-        learning_kernels.batch_gradient(
+        actor_critic_kernels.batch_gradient(
             parameters,
             batch.observations,
             batch.actions,
@@ -88,9 +88,9 @@ def _player(horizon: int) -> A3C:
     return A3C(A3CSettings(t_max=horizon, update_every="t_max", standardise=False))
 
 
-def _learning_settings(algorithm: TrajectoryAlgorithm) -> learning_kernels.LearningSettings:
+def _learning_settings(algorithm: TrajectoryAlgorithm) -> actor_critic_kernels.LearningSettings:
     settings = algorithm.settings
-    return learning_kernels.LearningSettings(
+    return actor_critic_kernels.LearningSettings(
         clips=isinstance(algorithm, PPO),
         clip=np.float32(getattr(settings, "clip", 0.0)),
         huber=settings.value_loss == "huber",

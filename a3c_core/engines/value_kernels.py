@@ -1,7 +1,7 @@
 """Compiled play and gradient of value methods: the dense model with one head of two action values, on Flappy Bird.
 
-Parameters stand as those of the hidden layer and the policy do in `kernels`; a target network's, of the same layout,
-stand behind them in what was published.
+Parameters have the layout of the hidden layer and the policy in `actor_critic_kernels`. Where there is a target
+network, its parameters follow in the same layout. Gradients of minibatches from a replay memory come last.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import discounted_returns
-from a3c_core.engines.kernels import HIDDEN_END, POLICY_BIAS, add_product, observe
-from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS, aligned
+from a3c_core.engines.actor_critic_kernels import (
+    BLOCK,
+    HIDDEN_END,
+    INPUTS,
+    POLICY_BIAS,
+    UNITS,
+    add_product,
+    aligned,
+    observe,
+)
 from a3c_core.games.flappy import STATE_SIZE, step
 from a3c_core.streams import uniform
 from a3c_core.system.jit import fast
@@ -250,3 +258,50 @@ def judge_one(follows, buffers, t):
     value_0, value_1 = value_0 + buffers.target_biases[0], value_1 + buffers.target_biases[1]
     taken = value_1 if buffers.actions[t] == 1 else value_0
     buffers.values[t] = taken if follows else max(value_0, value_1)
+
+
+class ReplaySettings(NamedTuple):
+    """The scalars of a loss."""
+
+    gamma: np.float32
+    double: bool  # the network chooses the action that the target network values
+    huber: bool
+
+
+@fast
+def replay_gradient(published, batch, settings, buffers, gradient):
+    """Write the gradient [P] of the loss summed over the steps of `batch`, a Transitions; return that loss."""
+    unpack(published[:_SIZE], buffers.hidden_weights, buffers.heads, buffers.biases)
+    unpack(published[_SIZE:], buffers.target_hidden_weights, buffers.target_heads, buffers.target_biases)
+    loss = 0.0
+    for t in range(batch.actions.size):
+        _write_value(batch.next_observations[t], settings.double, buffers, t)
+        for i in range(STATE_SIZE):
+            buffers.observations[t, i] = batch.observations[t, i]
+        forward(buffers, t)
+        goal = batch.rewards[t] + settings.gamma * (buffers.values[t] * batch.goes_on[t])
+        action = batch.actions[t]
+        error = goal - buffers.action_values[t, action]
+        loss += np.float64(_loss(error, settings.huber))
+        pull = min(max(error, -_ONE), _ONE) if settings.huber else error
+        buffers.errors[t, action] = -_TWO * pull
+        buffers.errors[t, 1 - action] = _ZERO
+    backward(batch.actions.size, buffers, gradient)
+    return loss
+
+
+@fast
+def _write_value(observation, double, buffers, t):
+    """Write the target network's value of an observation, of its own best action or of the network's."""
+    for i in range(STATE_SIZE):
+        buffers.observations[t, i] = observation[i]
+    if double:
+        forward(buffers, t)
+        buffers.actions[t] = buffers.action_values[t, 1] > buffers.action_values[t, 0]
+    judge_one(double, buffers, t)
+
+
+@fast
+def _loss(error, huber):
+    size = abs(error)
+    return _TWO * size - _ONE if huber and size > _ONE else error * error

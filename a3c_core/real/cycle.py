@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from a3c_core.config import RunConfig
-from a3c_core.engines import kernels
+from a3c_core.engines import actor_critic_kernels
 from a3c_core.engines.base import Engine
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.real.cycle_kernel import NUMBERS, Place, Player, work_on
@@ -25,7 +25,7 @@ def can_be_compiled(engine: Engine, config: RunConfig, channel: SharedChannel) -
     single = config.agents_per_worker == 1 and not config.gradients.carries_parameters
     timely = not config.is_paced and not config.environment.wait_s
     small = config.seed < ONE_WORD
-    return single and timely and small and isinstance(engine.settings, kernels.Settings)
+    return single and timely and small and isinstance(engine.settings, actor_critic_kernels.Settings)
 
 
 class CompiledCycle:

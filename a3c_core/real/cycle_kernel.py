@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.engines import kernels
-from a3c_core.engines.working_memory import Buffers
+from a3c_core.engines import actor_critic_kernels
+from a3c_core.engines.actor_critic_kernels import Buffers
 from a3c_core.games import flappy
 from a3c_core.models.parameters import Vector
 from a3c_core.real.shared_memory import ACCEPTED, AT_ONCE, GRANTED, NO_ROOM, NOTHING, PERMITTED, SERVED, UNWANTED
@@ -52,7 +52,7 @@ class Player(NamedTuple):
     words: NDArray[np.uint64]  # [2, 4]
     parameters: Vector  # [P]
     gradient: Vector  # [P]
-    settings: kernels.Settings
+    settings: actor_critic_kernels.Settings
     buffers: Buffers
     desk: Desk
 
@@ -125,9 +125,9 @@ def _work(place, player):
         _begin_episode(player, began_s)
     limit = min(given.steps_at_once, given.max_steps - numbers.steps)
     played = player.parameters, player.games, player.stream, limit, player.settings, player.buffers
-    steps, died = kernels.play(*played)
+    steps, died = actor_critic_kernels.play(*played)
     played_s = now_s(desk)
-    loss, entropy = kernels.differentiate(steps, died, player.settings, player.buffers, player.gradient)
+    loss, entropy = actor_critic_kernels.differentiate(steps, died, player.settings, player.buffers, player.gradient)
     slot.pull_s += pulled_s - began_s
     slot.play_s += played_s - pulled_s
     slot.gradient_s += now_s(desk) - played_s

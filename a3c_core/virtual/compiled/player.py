@@ -3,7 +3,8 @@
 import numpy as np
 from numba.extending import overload
 
-from a3c_core.engines import kernels, value_kernels
+from a3c_core.engines import actor_critic_kernels as kernels
+from a3c_core.engines import value_kernels
 from a3c_core.system.jit import inner
 
 NOT_CHOSEN = np.int64(-1)  # in place of an action

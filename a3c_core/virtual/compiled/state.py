@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c_core.engines import kernels, value_kernels
-from a3c_core.engines.working_memory import Buffers
+from a3c_core.engines import actor_critic_kernels as kernels
+from a3c_core.engines import value_kernels
+from a3c_core.engines.actor_critic_kernels import Buffers
 from a3c_core.games.flappy import GAME
 from a3c_core.models.parameters import Vector
 from a3c_core.records.blocks import BLOCK_RECORDS, RECORD, STATUSES, UPDATE, Records

@@ -3,25 +3,112 @@
 Layout: parameters stand as in Keras, [8, 128] and [128] of the hidden layer (read as one [9, 128], the bias being the
 weight of a constant ninth input), then [128, 2] and [2] of the policy, then [128, 1] and [1] of the value. The two
 heads are transposed once per rollout to [3, 128], so that every inner loop runs over the 128 units and becomes vector
-instructions.
+instructions. First come the buffers, then play and its gradient, then gradients of minibatches of trajectories.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a3c_core.algorithms.returns import learning_targets
-from a3c_core.engines.working_memory import BLOCK, INPUTS, UNITS, buffers_in
-from a3c_core.engines.working_memory import new_buffers as new_buffers  # as all modules of kernels have it
 from a3c_core.games.flappy import STATE_SIZE, step, write_observation
 from a3c_core.games.published import write_pixels
 from a3c_core.streams import uniform
-from a3c_core.system.jit import fast
+from a3c_core.system.jit import compilable, fast
 
+UNITS = 128
+INPUTS = STATE_SIZE + 1  # the last is the constant 1 that carries the bias
+_HEADS = 3  # logit of action 0, logit of action 1, value
+BLOCK = 16  # steps whose hidden units and errors stay in the first-level cache; a multiple of add_product's eight
+_LINE = 16  # float32 in a line of the cache
 HIDDEN_END = INPUTS * UNITS
 POLICY_BIAS = HIDDEN_END + 2 * UNITS
 _VALUE_BIAS = POLICY_BIAS + 2 + UNITS
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
+
+
+class Buffers(NamedTuple):
+    """Working memory for T steps, reused from rollout to rollout; float32 unless said otherwise."""
+
+    observations: NDArray[np.float32]  # [T + 1, 9]
+    hidden: NDArray[np.float32]  # [T + 1, 128]
+    preferences: NDArray[np.float32]  # [T + 1], logit of action 1 less that of action 0
+    values: NDArray[np.float32]  # [T + 1], the last is what returns are bootstrapped from
+    actions: NDArray[np.uint8]  # [T]
+    rewards: NDArray[np.float32]  # [T]
+    errors: NDArray[np.float32]  # [T, 3], d loss / d heads
+    hidden_errors: NDArray[np.float32]  # [BLOCK, 128], d loss / d hidden
+    hidden_weights: NDArray[np.float32]  # [9, 128], the parameters' own
+    heads: NDArray[np.float32]  # [3, 128], those of both heads, transposed
+    biases: NDArray[np.float32]  # [3]
+    hidden_gradient: NDArray[np.float32]  # [9, 128]
+    heads_gradient: NDArray[np.float32]  # [3, 128]
+
+
+def aligned(*shape: int) -> NDArray[np.float32]:
+    """Return zeros whose first is the first of a line of the cache.
+
+    A vector of numbers that lies across two lines is loaded twice: that costs a third of a forward or backward pass.
+    """
+    size = math.prod(shape)
+    memory = np.zeros(size + _LINE, np.float32)
+    start = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[start : start + size].reshape(shape)
+
+
+def new_buffers(steps: int) -> Buffers:
+    """Return working memory for rollouts of up to `steps` steps; what none has needed yet takes no real memory."""
+    return buffers_in(new_memory(steps), steps)
+
+
+def new_memory(steps: int) -> NDArray[np.float32]:
+    """Return where `buffers_in` finds working memory for rollouts of up to `steps` steps."""
+    by_step = INPUTS + 2 + 1 + _HEADS + 1  # as they follow each other there; the last has the actions' bytes
+    return aligned(_rows_of_units(steps) * UNITS + (steps + 1) * by_step + _HEADS)
+
+
+@compilable
+def _rows_of_units(steps):
+    return steps + 1 + BLOCK + 2 * (INPUTS + _HEADS)
+
+
+@compilable
+def buffers_in(memory, steps):
+    """Return the working memory that lies in one array: to hand over each of its parts takes Python far longer.
+
+    Rows of 128 come first, cut from one table: to reshape takes compiled code far longer than to cut.
+    """
+    rows = steps + 1
+    hidden_errors_at = rows
+    weights_at = hidden_errors_at + BLOCK
+    heads_at = weights_at + INPUTS
+    gradient_at = heads_at + _HEADS
+    heads_gradient_at = gradient_at + INPUTS
+    observations_at = _rows_of_units(steps) * UNITS
+    preferences_at = observations_at + rows * INPUTS
+    values_at = preferences_at + rows
+    rewards_at = values_at + rows
+    errors_at = rewards_at + steps
+    biases_at = errors_at + steps * _HEADS
+    actions_at = biases_at + _HEADS
+    units = memory[:observations_at].reshape((_rows_of_units(steps), UNITS))
+    return Buffers(
+        memory[observations_at:preferences_at].reshape((rows, INPUTS)),
+        units[:rows],
+        memory[preferences_at:values_at],
+        memory[values_at:rewards_at],
+        memory[actions_at : actions_at + rows].view(np.uint8)[:steps],
+        memory[rewards_at:errors_at],
+        memory[errors_at:biases_at].reshape((steps, _HEADS)),
+        units[hidden_errors_at:weights_at],
+        units[weights_at:heads_at],
+        units[heads_at:gradient_at],
+        memory[biases_at:actions_at],
+        units[gradient_at:heads_gradient_at],
+        units[heads_gradient_at:],
+    )
 
 
 class Settings(NamedTuple):
@@ -274,3 +361,79 @@ def add_product(out, left, right):
             for j in range(UNITS):
                 row[j] += weight * right[t, j]
         t += 1
+
+
+class LearningSettings(NamedTuple):
+    """The scalars of a loss, float32 unless said otherwise."""
+
+    clips: bool  # whether the policy's loss is PPO's, or else that of an actor-critic
+    clip: np.float32
+    huber: bool
+    value_coefficient: np.float32
+    entropy_coefficient: np.float32
+
+
+@fast
+def log_probability(preference, flapped):
+    """Return the logarithm of the action's probability, given the logit of action 1 less that of action 0."""
+    log_p_1 = min(preference, _ZERO) - np.log1p(np.exp(-abs(preference)))
+    return log_p_1 if flapped else log_p_1 - preference
+
+
+@fast
+def write_log_probabilities(preferences, actions, log_probabilities):
+    """Write the logarithms [T] of the probabilities of `actions` [T]."""
+    for t in range(actions.size):
+        log_probabilities[t] = log_probability(preferences[t], actions[t] == 1)
+
+
+@fast
+def evaluate_batch(parameters, observations, actions, buffers, log_probabilities, values):
+    """Write what the network says of N steps: the actions' log-probabilities, and the values."""
+    unpack(parameters, buffers)
+    for t in range(actions.size):
+        for i in range(STATE_SIZE):
+            buffers.observations[0, i] = observations[t, i]
+        forward(buffers, 0)
+        log_probabilities[t] = log_probability(buffers.preferences[0], actions[t] == 1)
+        values[t] = buffers.values[0]
+
+
+@fast
+def batch_gradient(parameters, observations, actions, targets, rows, settings, buffers, gradient, log_probabilities):
+    """Write the gradient [P] of the loss summed over the steps `rows` [n], and their actions' log-probabilities [n]."""
+    unpack(parameters, buffers)
+    for t in range(rows.size):
+        for i in range(STATE_SIZE):
+            buffers.observations[t, i] = observations[rows[t], i]
+        forward(buffers, t)
+        _write_errors(t, actions[rows[t]] == 1, targets[rows[t]], settings, buffers, log_probabilities)
+    backward(rows.size, buffers, gradient)
+
+
+@fast
+def _write_errors(t, flapped, target, settings, buffers, log_probabilities):
+    """Write d loss / d (logit 0, logit 1, value) of one step, and its action's log-probability."""
+    preference = buffers.preferences[t]
+    p_1 = _ONE / (_ONE + np.exp(-preference))
+    log_p_1 = log_probability(preference, True)
+    log_p = log_p_1 if flapped else log_p_1 - preference
+    entropy = -(p_1 * log_p_1 + (_ONE - p_1) * (log_p_1 - preference))
+    push = target[0]  # by how much the policy's loss falls with the action's log-probability
+    if settings.clips:
+        push *= target[3] * _slope(np.exp(log_p - target[2]), push, settings.clip)
+    error = push * (p_1 - (_ONE if flapped else _ZERO)) + settings.entropy_coefficient * p_1 * (log_p_1 + entropy)
+    value_error = target[1] - buffers.values[t]
+    if settings.huber:
+        value_error = min(max(value_error, -_ONE), _ONE)
+    buffers.errors[t, 0] = -error  # two probabilities sum to one, so their logits' errors to zero
+    buffers.errors[t, 1] = error
+    buffers.errors[t, 2] = -settings.value_coefficient * value_error
+    log_probabilities[t] = log_p
+
+
+@fast
+def _slope(ratio, advantage, clip):
+    """Return the slope of PPO's bounded ratio: its own, or 0 where it has moved too far to the advantage's side."""
+    too_far = ratio > _ONE + clip if advantage > _ZERO else ratio < _ONE - clip
+    return _ZERO if too_far else ratio
