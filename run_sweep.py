@@ -88,9 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     use_the_projects_python()
     try:
-        from a3c_core.system.process_tuning import be_frugal
+        from a3c_core.system.process_tuning import tune_process
 
-        be_frugal()
+        tune_process()
         code = main()
     except KeyboardInterrupt:  # while it still imports; see experiments/sweep/entry.py for later
         print("interrupted", file=sys.stderr)

@@ -52,9 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: unknown command {name!r}; {hint} (--help shows examples)", file=sys.stderr)
         return 2
     try:
-        from a3c_core.system.process_tuning import be_frugal
+        from a3c_core.system.process_tuning import tune_process
 
-        be_frugal()
+        tune_process()
         command = importlib.import_module(COMMANDS[name].module)
         return command.main(rest) or 0
     except KeyboardInterrupt:

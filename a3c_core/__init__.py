@@ -2,13 +2,13 @@
 
 import sys
 
-from a3c_core.system.process_tuning import be_frugal
+from a3c_core.system.process_tuning import tune_process
 from a3c_core.system.signals import answer_in_one_line
 
 if sys.argv[:1] == ["-m"]:  # `python -m` is looking for a command, and has imported nothing of it yet
     answer_in_one_line()
     if sys.orig_argv[-len(sys.argv)].partition(".")[0] in ("a3c", "a3c_core", "experiments", "analysis"):  # one of ours
-        be_frugal()
+        tune_process()
 
 from a3c_core.games.registration import register_when_imported
 

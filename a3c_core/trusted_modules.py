@@ -1,7 +1,7 @@
-"""Parts that others wrote, named `package.module:attribute`: what lies on disk never chooses the code that runs.
+"""Which modules outside the project a run may import: those that a grid or the command line names.
 
-A grid or the command line may name such parts, and their modules are imported. A checkpoint or a cell's file may only
-repeat modules that were named there too.
+Parts that others wrote are named `package.module:attribute`. A checkpoint or a cell's file may name only modules that
+the grid or the command line names too, so that a file never chooses the code that runs.
 """
 
 from collections.abc import Collection, Mapping

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from a3c_core import saved_settings as settings
+from a3c_core.records.completeness import flaw
 from a3c_core.records.files import write_json
 from a3c_core.records.layout import CELLS, CONFIG, CURVES, DONE, METADATA, RUNS, STUDY, ResultsError, read_json
 from a3c_core.records.plan import read_plan
-from a3c_core.records.whole import flaw
 from a3c_core.train import RESULTS_VERSION
 from experiments.grid.cells import Cell, Grid
 from experiments.grid.errors import UserError

@@ -10,7 +10,7 @@ import pytest
 from a3c_core.build import make_engine
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.games.base import EnvironmentConfig
-from a3c_core.real import worker as worker_main
+from a3c_core.real import worker as worker_module
 from a3c_core.real.cycle import CompiledCycle, can_be_compiled
 from a3c_core.real.cycle_kernel import work_on
 from a3c_core.real.shared_memory import (
@@ -58,8 +58,8 @@ class Desk:
         return CompiledCycle(self.config, 0, 0, self.engine, self.arrays, self.channel)
 
     def readable(self):
-        worker = worker_main.worker_with(self.engine, self.config, 0, 0)
-        return worker_main.ReadableCycle(self.config, worker, self.engine, self.arrays, self.channel)
+        worker = worker_module.worker_with(self.engine, self.config, 0, 0)
+        return worker_module.ReadableCycle(self.config, worker, self.engine, self.arrays, self.channel)
 
 
 def go_on(cycle, pieces=1000):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from a3c_core.config import RunConfig
+from a3c_core.records.completeness import flaw
 from a3c_core.records.tables import read_records
-from a3c_core.records.whole import flaw
 from a3c_core.train import Run, train
 from analysis.data.compact import curve_of
 from analysis.data.curves import over

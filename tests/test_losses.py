@@ -14,7 +14,7 @@ import pytest
 from a3c.benchmark.feeder import FedMaster
 from a3c_core.config import RunConfig
 from a3c_core.real import local_pool as pool_module
-from a3c_core.real import worker as worker_main
+from a3c_core.real import worker as worker_module
 from a3c_core.real.local_pool import LocalPool
 from a3c_core.real.shared_memory import Layout, SharedBlock
 from a3c_core.real.worker_manager import RunFailed
@@ -234,15 +234,15 @@ def broken_main(*arguments):
     def fail(*engine):
         raise ValueError("no such engine")
 
-    worker_main.make_engine = fail
-    worker_main.process_main(*arguments)
+    worker_module.make_engine = fail
+    worker_module.process_main(*arguments)
 
 
 @pytest.mark.parametrize("runtime", ["processes", "threads"])
 def test_an_exception_that_keeps_a_worker_from_starting_ends_the_run_at_once(runtime, monkeypatch):
     monkeypatch.setattr(pool_module, "process_main", broken_main)
     if runtime == "threads":
-        monkeypatch.setattr(worker_main, "make_engine", worker_main.make_engine)  # put back afterwards
+        monkeypatch.setattr(worker_module, "make_engine", worker_module.make_engine)  # put back afterwards
         monkeypatch.setattr(pool_module, "work_until_stopped", lambda *arguments: broken_main())
     with pytest.raises(RunFailed, match=r"can't start: .*Error"):
         collect(config_of(runtime=runtime))

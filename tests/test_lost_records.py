@@ -9,8 +9,8 @@ import pytest
 
 import run_sweep
 from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.records.completeness import flaw, setback
 from a3c_core.records.tables import RecordsLost, read_records, sound_records
-from a3c_core.records.whole import flaw, setback
 from a3c_core.train import Run, train
 from experiments.grid.cells import expand
 from experiments.grid.file import read_grid

@@ -12,7 +12,7 @@ import pytest
 
 from a3c_core.config import RunConfig
 from a3c_core.real import oversubscription, pace
-from a3c_core.real import worker as worker_main
+from a3c_core.real import worker as worker_module
 from a3c_core.real.shared_memory import Layout, SharedBlock
 from a3c_core.real.transport import Stopped
 from a3c_core.records.tables import UPDATE_TABLE, EpisodeRecord, read_records
@@ -253,12 +253,12 @@ def test_a_paced_worker_has_worked_once_for_nothing_before_its_first_episode(tmp
     """What is loaded at the first call would make the first episode late."""
     begun = []
 
-    class Watched(worker_main.Worker):
+    class Watched(worker_module.Worker):
         def work(self, *arguments, **named):
             begun.append(self.next_episode)
             return super().work(*arguments, **named)
 
-    monkeypatch.setattr(worker_main, "Worker", Watched)
+    monkeypatch.setattr(worker_module, "Worker", Watched)
     common = {"runtime": "threads", "exchange": {}, "workers": "1", "episodes": 3}
     _, records = quietly(paced(profile_in(tmp_path), speed=100.0, **common))
     assert begun == [0, 0, 1, 2]

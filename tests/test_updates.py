@@ -11,9 +11,9 @@ from a3c_core import train as train_module
 from a3c_core.config import ExchangeConfig, LearnerConfig, RunConfig
 from a3c_core.learners.gradients import GradientLearner
 from a3c_core.real.direct import DirectRuntime
-from a3c_core.records import record_files
+from a3c_core.records import columnar as record_files
+from a3c_core.records.completeness import flaw, setback
 from a3c_core.records.tables import UPDATE_TABLE, RecordsLost, RecordWriter, UpdateRecord, read_records
-from a3c_core.records.whole import flaw, setback
 from a3c_core.train import Run, train
 from analysis.data import compact
 

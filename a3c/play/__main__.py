@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium
 import rich.console
 
-from a3c.play.policies import environment_of, play_game, policy_of, random_policy, refuse_outsiders
+from a3c.play.policies import environment_of, play_game, policy_of, random_policy, refuse_untrusted_modules
 from a3c.play.scores import Played, score_table
 from a3c_core.command_line.arguments import Parser, whole_number
 from a3c_core.games.base import EnvironmentConfig, Policy
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
             _show_learning(options)
             return
         checkpoint = _load(options.checkpoint)
-        refuse_outsiders(checkpoint, options.trust)
+        refuse_untrusted_modules(checkpoint, options.trust)
         environment = environment_of(checkpoint, options.max_steps)
         policy = random_policy(environment) if options.random else policy_of(checkpoint, environment, options.greedy)
         if options.live:

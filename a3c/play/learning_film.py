@@ -8,7 +8,7 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from a3c.play.animation import film
-from a3c.play.policies import environment_of, play_game, policy_of, refuse_outsiders
+from a3c.play.policies import environment_of, play_game, policy_of, refuse_untrusted_modules
 from a3c_core.records import checkpoints
 from a3c_core.records.layout import SNAPSHOTS
 
@@ -39,7 +39,7 @@ def film_learning(run: Path, seed: int, env_steps: int, trusted: Sequence[str] =
 
 def _play(path: Path, seed: int, env_steps: int, trusted: Sequence[str]) -> Part:
     checkpoint = checkpoints.load(path)
-    refuse_outsiders(checkpoint, trusted)
+    refuse_untrusted_modules(checkpoint, trusted)
     environment = environment_of(checkpoint, env_steps)
     policy = policy_of(checkpoint, environment)
     game = play_game(policy, environment, seed, 0)

@@ -44,7 +44,7 @@ def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
     return settings
 
 
-def refuse_outsiders(checkpoint: Checkpoint, trusted: Sequence[str] = ()) -> None:
+def refuse_untrusted_modules(checkpoint: Checkpoint, trusted: Sequence[str] = ()) -> None:
     """Refuse a checkpoint that would import modules which are not among those `trusted`."""
     try:
         refuse_untrusted({**_settings(checkpoint), "model": checkpoint.model_name}, trusted, str(checkpoint.path))

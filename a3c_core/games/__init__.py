@@ -33,7 +33,7 @@ def _is_gymnasiums(name: str) -> bool:
 def score_of(environment_id: str) -> Score:
     """Return what counts as score in a game: for who reads results. Never fails, and imports no module of others.
 
-    What an outsider's game says of its score is known here only once its module has been imported.
+    What another package's game says of its score is known here only once its module has been imported.
     """
     name = environment_id.rpartition(":")[2]
     if is_reference(environment_id) or (name not in GAMES and not _is_gymnasiums(name)):

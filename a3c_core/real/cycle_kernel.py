@@ -19,10 +19,19 @@ from a3c_core.system.system_calls import Desk, now_s, ordered, ring, seen, sleep
 
 NUMBERS = np.dtype(
     [
-        *[(name, "i8") for name in ("next_episode", "sent", "version")],  # its counts; what it has pulled
-        *[(name, "i8") for name in ("env_steps", "is_done")],  # of its piece of work; whether that is to be handed over
-        *[(name, "i8") for name in ("number", "in_episode", "truncated", "steps")],  # of its episode
-        *[(name, "f8") for name in ("started_s", "reward", "loss", "entropy")],
+        ("next_episode", "i8"),  # number of the episode that begins next
+        ("sent", "i8"),  # messages handed over
+        ("version", "i8"),  # of the parameters that it plays with
+        ("env_steps", "i8"),  # of its piece of work
+        ("is_done", "i8"),  # whether its piece of work is to be handed over
+        ("number", "i8"),  # of its episode
+        ("in_episode", "i8"),  # whether an episode has begun and not ended
+        ("truncated", "i8"),  # whether its episode was cut off
+        ("steps", "i8"),  # of its episode so far, as all that follows
+        ("started_s", "f8"),  # on the monotonic clock
+        ("reward", "f8"),
+        ("loss", "f8"),
+        ("entropy", "f8"),
     ]
 )
 _PATIENCE_S = 0.02  # beyond which Python waits, and looks whether this worker is still wanted

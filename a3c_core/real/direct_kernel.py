@@ -16,14 +16,24 @@ from a3c_core.system.system_calls import Desk, nap, new_desk, now_s, ordered, ri
 
 NUMBERS = np.dtype(
     [
-        *[(name, "i8") for name in ("version", "episodes", "env_steps", "sent", "applied", "rejected")],
-        *[(name, "i8") for name in ("records", "updates", "queue_peak", "alive")],  # rows so far; workers now
-        *[
-            (name, "i8") for name in ("capacity", "bell", "enough")
-        ],  # of the queue; descriptor; rows for Python to write
-        *[(name, "f8") for name in ("offset_s", "awake_since_s", "busy_s")],  # to the run's clock; the master's time
-        ("nap_us", "i8"),  # that the master takes before it wants to be woken
-        ("until_s", "f8"),  # on the monotonic clock: Python wants to look then
+        ("version", "i8"),  # updates applied
+        ("episodes", "i8"),  # recorded
+        ("env_steps", "i8"),  # of all messages received
+        ("sent", "i8"),  # messages received
+        ("applied", "i8"),  # gradients
+        ("rejected", "i8"),  # gradients that were not finite
+        ("records", "i8"),  # rows of episodes that Python has not taken yet
+        ("updates", "i8"),  # rows of updates that Python has not taken yet
+        ("queue_peak", "i8"),  # most gradients that waited at once
+        ("alive", "i8"),  # workers now
+        ("capacity", "i8"),  # of the queue
+        ("bell", "i8"),  # descriptor that workers ring
+        ("enough", "i8"),  # rows from which on Python takes them
+        ("offset_s", "f8"),  # from the monotonic clock to the run's clock
+        ("awake_since_s", "f8"),  # on the monotonic clock
+        ("busy_s", "f8"),  # that the master has worked
+        ("nap_us", "i8"),  # how long the master sleeps to let gradients come together
+        ("until_s", "f8"),  # on the monotonic clock: when Python looks at the pool again
     ]
 )
 

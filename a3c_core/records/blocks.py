@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from a3c_core.records.record_files import from_numbers, from_words
+from a3c_core.records.columnar import from_numbers, from_words
 from a3c_core.records.tables import SCHEMA, UPDATE_TABLE, EpisodeRecord, UpdateRecord
 
 Records = NDArray[np.void]  # of a structured type

@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from a3c_core.records.files import write_whole
-from a3c_core.records.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
-from a3c_core.records.record_files import (
+from a3c_core.records.columnar import (
     concatenate,
     from_rows,
     joined,
@@ -22,6 +20,8 @@ from a3c_core.records.record_files import (
     write_part,
     write_stream,
 )
+from a3c_core.records.files import write_whole
+from a3c_core.records.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
 
 Status = Literal["applied", "dropped", "rejected"]
 

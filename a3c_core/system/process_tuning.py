@@ -1,4 +1,4 @@
-"""What our commands do without: searches for garbage that is none, and threads for matrices that are small."""
+"""Settings of our commands' processes: fewer garbage collections, and one thread for small matrices."""
 
 import atexit
 import gc
@@ -8,7 +8,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 _NEW_OBJECTS = 50_000  # between two searches, instead of 700
 
 
-def be_frugal() -> None:
+def tune_process() -> None:
     """Let this process, which is a command of ours, search for garbage seldom and compute with one thread.
 
     It imports a hundred thousand objects, all of which it keeps: to search them again and again, and once more at its

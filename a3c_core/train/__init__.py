@@ -18,10 +18,10 @@ from a3c_core.models.parameters import Vector
 from a3c_core.optimizers import Optimizer
 from a3c_core.records import checkpoints
 from a3c_core.records.blocks import RecordBlock
+from a3c_core.records.completeness import setback
 from a3c_core.records.files import remove_directory, write_json
 from a3c_core.records.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
 from a3c_core.records.tables import EpisodeRecord, RecordWriter, update_table_with
-from a3c_core.records.whole import setback
 from a3c_core.runtime import Runtime
 from a3c_core.saved_settings import differences
 from a3c_core.system.signals import deferred_interrupts

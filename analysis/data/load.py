@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from a3c_core.games.base import EnvironmentConfig
 from a3c_core.records import plan as plans
+from a3c_core.records.completeness import flaw
 from a3c_core.records.layout import CELLS, CONFIG, DONE, METADATA, STUDY
-from a3c_core.records.whole import flaw
 from a3c_core.saved_settings import of_saved
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile

@@ -4,8 +4,8 @@ import signal
 from typing import NamedTuple, Protocol
 
 from a3c_core.real.oversubscription import is_oversubscribed
+from a3c_core.records.completeness import setback
 from a3c_core.records.layout import DONE, read_summary
-from a3c_core.records.whole import setback
 from a3c_core.trusted_modules import modules_of
 from experiments import processes
 from experiments.grid.cells import Cell

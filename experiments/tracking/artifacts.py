@@ -40,11 +40,11 @@ def _copy_checkpoint(cell: Path, path: Path) -> None:
 def _film(cell: Path, path: Path) -> None:
     """Show the beginning of one episode of the final policy."""
     from a3c.play.animation import film, write_gif
-    from a3c.play.policies import environment_of, play_game, policy_of, refuse_outsiders
+    from a3c.play.policies import environment_of, play_game, policy_of, refuse_untrusted_modules
 
     checkpoint = checkpoints.load(cell)
     try:
-        refuse_outsiders(checkpoint)
+        refuse_untrusted_modules(checkpoint)
     except checkpoints.CheckpointError:
         return  # whoever brings results to MLflow need not trust what they name
     environment = environment_of(checkpoint, max_steps=_GIF_STEPS)

@@ -34,7 +34,7 @@ def said(tmp_path):
 
 
 @pytest.mark.parametrize("words", [*COMMANDS.values(), WITH_OPTIONS], ids=[*COMMANDS, "with options"])
-def test_a_command_of_ours_is_frugal(words, said):
+def test_our_commands_tune_their_process(words, said):
     assert said(*words) == ["50000", "1"]
 
 
