@@ -10,7 +10,7 @@ if sys.argv[:1] == ["-m"]:  # `python -m` is looking for a command, and has impo
     if sys.orig_argv[-len(sys.argv)].partition(".")[0] in ("a3c", "a3c_core", "experiments", "analysis"):  # one of ours
         tune_process()
 
-from a3c_core.games.registration import register_when_imported
+from a3c_core.registration import register_when_imported
 
 register_when_imported()
 

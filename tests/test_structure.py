@@ -63,6 +63,7 @@ a3c_core.records
 a3c_core.algorithms
 a3c_core.optimizers
 a3c_core.models
+a3c_core.registration
 a3c_core.games
 a3c_core.registry a3c_core.trusted_modules a3c_core.schedules a3c_core.progress
 a3c_core.streams a3c_core.yaml_text

@@ -1,4 +1,7 @@
-"""Our games under their ids in Gymnasium, which is imported by whoever plays them there, and by no other run."""
+"""Our games under their ids in Gymnasium, which is imported by whoever plays them there, and by no other run.
+
+This stands outside games/, because `import a3c_core` needs it and must not load NumPy.
+"""
 
 import sys
 from collections.abc import Iterator
