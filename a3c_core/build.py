@@ -1,4 +1,4 @@
-"""The parts that a run is made of, and whether they fit each other: asked once, before anything runs."""
+"""From a RunConfig to game, model, algorithm, engine and learner, and whether they fit each other."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -37,7 +37,11 @@ class Parts(NamedTuple):
 
 
 def parts_of(config: RunConfig) -> Parts:
-    """Return the run's parts, or raise ValueError with the reason why they can't make a run."""
+    """Return the run's game, model and algorithm.
+
+    Raises:
+        ValueError: they do not fit each other; the message is `setting: reason`.
+    """
     if (found := misfit(config)) is not None:
         raise ValueError(": ".join(found))
     game, algorithm = make_game(config.environment), make_algorithm(config.algorithm, config.learner)
@@ -45,7 +49,11 @@ def parts_of(config: RunConfig) -> Parts:
 
 
 def make_engine(config: RunConfig) -> Engine:
-    """Return the run's engine with its parts inside."""
+    """Return the run's engine, made for its game, model and algorithm.
+
+    Raises:
+        ValueError: the parts of the run do not fit each other.
+    """
     return engines.build_engine(config.engine, *parts_of(config))
 
 
@@ -117,7 +125,13 @@ def _model(config: RunConfig, game: Game, algorithm: Algorithm) -> Model:
 
 
 def new_learner(config: RunConfig) -> Learner:
-    """Return a learner with the run's initial parameters."""
+    """Return the run's learner with its initial parameters.
+
+    What the algorithm's workers hand over decides which learner it is: see `LEARNERS`.
+
+    Raises:
+        ValueError: the parts of the run do not fit each other.
+    """
     asks = TOPOLOGIES.get(config.topology).has_predictors and not config.is_virtual
     handed_over = "play" if asks else ALGORITHMS.get(config.algorithm).hands_over
     return LEARNERS[handed_over](config)

@@ -55,7 +55,17 @@ class PaceConfig(Section):
 
 
 class RunConfig(Section):
-    """One run: one cell of a sweep."""
+    """All settings of one run, which is one cell of a sweep. They are frozen and validated when they are made.
+
+    The sections `learner`, `network` and `exchange` have the class that the chosen algorithm, model and topology
+    declare. `model_dump(mode="json")` gives plain data, from which `RunConfig.model_validate` makes an equal RunConfig.
+
+    Raises:
+        pydantic.ValidationError: a setting is unknown, out of range, or does not go together with another one.
+
+    Example:
+        >>> RunConfig(workers="10->20", algorithm="ppo", learner={"epochs": 4}, seed=7)  # doctest: +SKIP
+    """
 
     workers: str = Field("10", description="10, 10->20 or auto")
     episodes: int = Field(100_000, ge=1, le=MOST_EPISODES, description="episodes to play, over all workers")
@@ -205,7 +215,15 @@ class RunConfig(Section):
 
 
 def read_section(settings: type[Section], value: Any) -> Section:
-    """Return a section of the class `settings`, from such a section or from a mapping of values of the right types."""
+    """Return a section of settings.
+
+    Args:
+        settings: the class of the section.
+        value: such a section, or a mapping of plain values. Values are not converted: "1" is no number.
+
+    Raises:
+        ValueError: `value` is a section of another class, or holds settings that the class does not allow.
+    """
     if isinstance(value, Section) and not isinstance(value, settings):
         raise ValueError(f"is of the class {type(value).__name__}, and {settings.__name__} is needed here")
     if not isinstance(value, dict):

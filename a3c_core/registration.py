@@ -14,7 +14,10 @@ _GYMNASIUM = "gymnasium"
 
 
 def register_when_imported() -> None:
-    """Register the games now, if Gymnasium has been imported, or else as soon as it is."""
+    """Register the games with Gymnasium: now, if it has been imported, or else as soon as it is.
+
+    `import a3c_core` calls this, so that `gymnasium.make("a3c_core/FlappyBird-v0")` works after it.
+    """
     if _GYMNASIUM in sys.modules:
         register(sys.modules[_GYMNASIUM])
     else:

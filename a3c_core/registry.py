@@ -1,7 +1,7 @@
-"""Names for the parts that a run is made of: those that come with the project, and those of others.
+"""Names for the parts that a run is made of: those of the project, and those of users.
 
-A registry has one row per part, `{name: "package.module:attribute"}`, and imports a part only when it is asked for. Who
-brings a part of his own needs no row: he names it `package.module:attribute`, found from the current directory too.
+A registry has one row per part, `{name: "package.module:attribute"}`, and imports a part when it is asked for. A part
+of a user needs no row: its name is `package.module:attribute`, which is found from the current directory too.
 """
 
 import importlib
@@ -14,10 +14,22 @@ from a3c_core.errors import near_miss, shown
 
 
 class Registry:
-    """The parts of one kind, by name."""
+    """The parts of one kind, such as algorithms, by name. A part is imported when it is asked for.
+
+    Example:
+        >>> ALGORITHMS = Registry("algorithm", {"a3c": "a3c_core.algorithms.a3c:A3C"})
+        >>> ALGORITHMS.get("a3c")  # doctest: +SKIP
+        >>> ALGORITHMS.get("my_module:MyAlgorithm")  # a part of the user's own needs no row  # doctest: +SKIP
+    """
 
     def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None):
-        """`otherwise`: the part for names that have no row and are no reference; without it, they are errors."""
+        """Make a registry.
+
+        Args:
+            kind: what the parts are, for messages.
+            rows: name -> `package.module:attribute`. A name `family/*` stands for all names that begin so.
+            otherwise: the part for names without a row that are no reference; None: such names are errors.
+        """
         self._kind, self._rows, self._otherwise = kind, dict(rows), otherwise
 
     def names(self) -> tuple[str, ...]:
@@ -29,12 +41,23 @@ class Registry:
         return self._row(name) is not None
 
     def check(self, name: str) -> None:
-        """Raise ValueError unless there is a part called `name`; those that have a row are not imported for that."""
+        """Check that there is a part called `name`. A part that has a row is not imported for that.
+
+        Raises:
+            ValueError: there is none; the message lists the names that are allowed.
+        """
         if name not in self:
             self.get(name)
 
     def get(self, name: str) -> Any:
-        """Return the part called `name`; raise ValueError with what is allowed if there is none."""
+        """Return the part called `name`, which is imported now.
+
+        Args:
+            name: the name of a row, or `package.module:attribute` for a part of the user's own.
+
+        Raises:
+            ValueError: there is no such part, or its module can't be imported; the message says why.
+        """
         row = self._row(name)
         if row is not None:
             return load(row)
@@ -62,7 +85,11 @@ def is_reference(name: str) -> bool:
 
 
 def load(reference: str) -> Any:
-    """Return what `package.module:attribute` names; raise ValueError with the reason if that is not there."""
+    """Return what `package.module:attribute` names.
+
+    Raises:
+        ValueError: the module can't be imported, or has no such attribute.
+    """
     module_name, _, attribute = reference.partition(":")
     module = import_module(module_name)
     if not hasattr(module, attribute):
@@ -71,7 +98,11 @@ def load(reference: str) -> Any:
 
 
 def import_module(name: str) -> Any:
-    """Return the module `name`, looked for in the current directory last; raise ValueError if it can't be imported."""
+    """Return the module `name`. The current directory is searched last.
+
+    Raises:
+        ValueError: the module can't be imported; the message has the reason.
+    """
     here = os.getcwd()
     if here not in sys.path:
         sys.path.append(here)  # last, so that no file there can hide an installed package

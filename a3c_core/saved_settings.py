@@ -47,7 +47,10 @@ def of_saved(saved: Mapping[str, Any]) -> Flat:
 def upgraded(saved: Mapping[str, Any], results_version: int | None = None) -> dict[str, Any]:
     """Return settings of older results as they are written today.
 
-    `results_version`: of the program that wrote them, for who wants to repeat them: names may mean other costs today.
+    Args:
+        saved: nested settings, such as the content of a cell's config.json.
+        results_version: of the program that wrote them. Give it to repeat a run, because a profile's name may stand for
+            other costs today.
     """
     settings, exchange = dict(saved), dict(saved.get("exchange") or {})
     is_of_old_costs = results_version is not None and results_version < _NEW_COSTS

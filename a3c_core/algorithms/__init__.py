@@ -25,7 +25,15 @@ def settings_of(name: str) -> type[LearnerSettings]:
 
 
 def make_algorithm(name: str, settings: LearnerSettings) -> Algorithm:
-    """Return the algorithm called `name`."""
+    """Return an algorithm.
+
+    Args:
+        name: of a row in ALGORITHMS, or `package.module:Class`.
+        settings: the section `learner:`, of the class that the algorithm declares.
+
+    Raises:
+        ValueError: there is no such algorithm.
+    """
     algorithm: Algorithm = ALGORITHMS.get(name)(settings)
     return algorithm
 

@@ -60,15 +60,23 @@ class Trajectory:
 
 
 class Algorithm(Protocol):
-    """Made by calling its class with its settings. All but the losses is NumPy; losses are TensorFlow's.
+    """How to act on a network's outputs, and how experience becomes a loss.
 
-    Three members may be left out. `statistics` names the numbers that are added to the record of each update, by its
-    learner or by the worker whose gradient it is of.
-    `value_of(outputs, action)` replaces `value` where the action that is taken in a state counts: such an algorithm
-    chooses the action after a piece of play with that piece, and the next piece begins by taking it.
-    `gradients_of_play` is how many gradients a worker makes of what it has played at once, each by the parameters that
-    it has pulled by then: see `dppo.DPPO`.
-    One whose workers hand over trajectories has more members: `trajectories.TrajectoryAlgorithm`.
+    Inherit from nothing: a class with these members is an algorithm. It is made by calling its class with its settings.
+    All methods take and return NumPy arrays, except `losses`, which is of TensorFlow's tensors. An algorithm whose
+    workers hand over trajectories inherits from `trajectories.TrajectoryAlgorithm` instead.
+
+    Three more members are optional:
+        statistics: names of numbers that are added to the record of each update, by its learner or by the worker whose
+            gradient it is.
+        value_of(outputs, action): replaces `value` where the action that is taken in a state counts. Such an algorithm
+            chooses the action after a piece of play together with that piece, and the next piece begins with it.
+        gradients_of_play: how many gradients a worker makes of what it has played, each with the parameters that it
+            has pulled by then; see `dppo.DPPO`.
+
+    Example:
+        `algorithm: my_module:MyAlgorithm` in a grid uses the class `MyAlgorithm` of my_module.py; docs/extending.md
+        has a whole one.
     """
 
     Settings: ClassVar[type[LearnerSettings]]  # the section `learner:` of a run
@@ -80,26 +88,45 @@ class Algorithm(Protocol):
         ...
 
     def heads(self, actions: int) -> Heads:
-        """Return the outputs that the network needs; the first has one number per action, more meaning better."""
+        """Return the outputs that the network needs.
+
+        Args:
+            actions: number of the game's actions.
+
+        Returns:
+            (name, size) of each output. The first has one number per action, of which a larger one is better.
+        """
         ...
 
     def act(self, outputs: Outputs, stream: NDArray[np.uint64], progress: Progress) -> int:
-        """Return the action to take, given the network's outputs, [size] each, for one observation.
+        """Return the action to take.
 
-        Chance comes from `stream` alone (see `streams.uniform`); `progress` says how far the run has come.
+        Args:
+            outputs: of the network for one observation, [size] each.
+            stream: random stream of the worker, the only source of chance; see `streams.uniform`.
+            progress: how far the run has come, for instance for annealed exploration.
         """
         ...
 
     def value(self, outputs: Outputs) -> float:
-        """Return how good the outputs, [size] each, say that a state is: what cut-off returns go on with."""
+        """Return the value of a state by the network's outputs, [size] each; cut-off returns bootstrap from it."""
         ...
 
     def targets(self, trajectory: Trajectory) -> NDArray[np.float32]:
-        """Return float32 [T]: what the losses measure the outputs against."""
+        """Return float32 [T]: the targets of the losses, for instance discounted returns."""
         ...
 
     def losses(self, outputs: tuple[Any, ...], actions: Any, targets: Any) -> tuple[Any, Any]:
-        """Return (losses [T], the policy's entropies [T]) as tensors, given outputs [T, size], actions, targets [T]."""
+        """Return the losses of T steps.
+
+        Args:
+            outputs: tensors [T, size], one for each head.
+            actions: tensor [T].
+            targets: tensor [T], from `targets`.
+
+        Returns:
+            (losses [T], entropies of the policy [T]) as tensors.
+        """
         ...
 
 

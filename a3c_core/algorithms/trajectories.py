@@ -69,13 +69,16 @@ def batch_of(trajectories: Sequence[Trajectory]) -> Batch:
 
 
 class TrajectoryAlgorithm(ActorCritic, ABC):
-    """A policy and a value that a learner improves, `epochs` times over each batch, in so many `minibatches`."""
+    """Base class of algorithms whose workers hand over trajectories, from batches of which the learner learns.
+
+    The learner improves policy and value in `epochs` passes over each batch, each in `minibatches` parts.
+    `vtrace.py` is the shortest example.
+    """
 
     Settings: ClassVar[type[TrajectorySettings]]
     hands_over: ClassVar[HandsOver] = "trajectory"
-    target_columns: ClassVar[
-        int
-    ]  # advantage, what the critic should predict, and whatever else the policy's loss needs
+    # columns of the targets: advantage, target of the critic, and whatever else the policy's loss needs
+    target_columns: ClassVar[int]
     averages: ClassVar[bool]  # whether an update takes the mean over its steps, or their sum
     statistics: ClassVar[tuple[str, ...]] = ("clip_fraction", "kl", "importance_weight")
     epochs = 1
@@ -90,7 +93,12 @@ class TrajectoryAlgorithm(ActorCritic, ABC):
 
     @abstractmethod
     def batch_targets(self, batch: Batch, evaluate: Evaluate) -> NDArray[np.float32]:
-        """Return float32 [N, target_columns]: what the losses measure the outputs against."""
+        """Return the targets of the losses, float32 [N, target_columns].
+
+        Args:
+            batch: N steps of trajectories that stand one after the other.
+            evaluate: returns (log-probabilities [N], values [N]) by the present parameters; costs a forward pass.
+        """
 
     @abstractmethod
     def policy_losses(self, log_probabilities: Any, targets: Any) -> Any:

@@ -16,7 +16,17 @@ _LONGEST_SHOWN = 60  # characters of what was refused
 
 
 def read_settings(assignments: Sequence[str]) -> RunConfig:
-    """Return the run that the assignments describe; raise ValueError with the first thing wrong, in one line."""
+    """Return the run that assignments describe.
+
+    Args:
+        assignments: settings as `name=value`. Names are dotted, values are JSON or plain text.
+
+    Raises:
+        ValueError: an assignment is no `name=value`, the name is unknown or the value is refused; in one line.
+
+    Example:
+        >>> read_settings(["workers=10->20", "learner.learning_rate=1e-3"])  # doctest: +SKIP
+    """
     given: dict[str, Any] = {}
     known = _known_to(assignments)
     for assignment in assignments:

@@ -36,7 +36,14 @@ def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) ->
 
 
 def build_engine(name: str, game: Game, model: Model, algorithm: Algorithm) -> Engine:
-    """Return the engine called `name`, or say why it can't compute these parts."""
+    """Return an engine for a game, a model and an algorithm.
+
+    Args:
+        name: `compiled`, `tensorflow`, `report`, or `package.module:Class`.
+
+    Raises:
+        ValueError: there is no such engine, or it can't compute these parts; the message says why.
+    """
     reason = why_not(name, game, model, algorithm)
     if reason is not None:
         raise ValueError(reason)

@@ -80,11 +80,19 @@ def act_share_of(engine: Any) -> float:
 
 
 class Engine(Protocol):
-    """Plays and differentiates. Made by calling its class with (game, model, algorithm).
+    """Plays with given parameters and computes gradients.
 
-    One engine serves any number of environments, one after the other. It plays with what the learner has `published`:
-    the parameters [P], and behind them, where the algorithm has one, a target network's [P]. One that knows it has a
-    member more, `act_share`: see `act_share_of`.
+    Inherit from nothing: a class with these members is an engine. It is made by calling its class with (game, model,
+    algorithm). One engine serves any number of environments, one after the other.
+
+    `published` is what the learner publishes: the parameters [P], followed by those of a target network [P] where the
+    algorithm has one. An engine may also have `act_share`: see `act_share_of`.
+
+    Example:
+        >>> engine = build_engine("compiled", game, model, algorithm)  # doctest: +SKIP
+        >>> environment = engine.new_environment()  # doctest: +SKIP
+        >>> environment.begin_episode(seed=0, worker=0, episode=0)  # doctest: +SKIP
+        >>> rollout = engine.rollout(parameters, environment)  # plays an episode; its gradient  # doctest: +SKIP
     """
 
     sample_times: bool  # measure `play_share`, which may change the last bits of a gradient
@@ -95,13 +103,19 @@ class Engine(Protocol):
 
     @classmethod
     def why_not(cls, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:
-        """Return what keeps the engine from computing these parts, or None; `model` is None if the game allows none."""
+        """Return the reason why the engine can't compute these parts, or None if it can.
+
+        Args:
+            model: None if the game itself can't be played, so that there is no model for it.
+        """
         ...
 
-    def new_environment(self) -> Any: ...
+    def new_environment(self) -> Any:
+        """Return an environment that this engine can play."""
+        ...
 
     def play(self, published: Vector, environment: Any, progress: Progress = START) -> Trajectory:
-        """Play on to the end of the episode, or for as many steps as the algorithm plays at once."""
+        """Play to the end of the episode, or for as many steps as the algorithm plays at once."""
         ...
 
     def gradient(self, parameters: Vector, trajectory: Trajectory) -> tuple[Vector, float, float]:
@@ -113,13 +127,17 @@ class Engine(Protocol):
         ...
 
     def rollout(self, published: Vector, environment: Any, progress: Progress = START) -> Rollout:
-        """Play, and differentiate unless trajectories are handed over."""
+        """Play, and return the gradient of it with its numbers; where trajectories are handed over, the trajectory."""
         ...
 
     def rollout_together(
         self, published: Vector, environments: Sequence[Any], progress: Progress = START
     ) -> tuple[Vector, Sequence[Play]]:
-        """Let several agents play and return (the sum of their gradients [P] or all trajectories, what each played)."""
+        """Let several agents play.
+
+        Returns:
+            (sum of their gradients [P], or their trajectories as one vector; the numbers of what each played).
+        """
         ...
 
 

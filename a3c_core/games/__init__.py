@@ -19,7 +19,14 @@ GAMES = Registry(
 
 
 def make_game(config: EnvironmentConfig) -> Game:
-    """Return the game that the settings name; whether it can be played is for its `why_not` to say."""
+    """Return the game that the settings name. It is not checked whether it can be played: ask its `why_not`.
+
+    Raises:
+        ValueError: the id names a module that can't be imported.
+
+    Example:
+        >>> make_game(EnvironmentConfig(id="CartPole-v1")).new_environment()  # doctest: +SKIP
+    """
     game: Game = GAMES.get(config.id)(config)
     return game
 

@@ -77,33 +77,61 @@ class Spaces(NamedTuple):
 
 
 class Environment(Protocol):
-    """One worker's play: the game, the stream that its actions are drawn from, and what it is to act on next."""
+    """One worker's game in play, with the random stream that its actions are drawn from.
 
-    stream: NDArray[np.uint64]  # [4]
-    observation: NDArray[Any]
+    All randomness of an episode follows from (seed, worker, episode). So a worker can be killed, restarted or moved to
+    another machine, and plays the same episode again.
+
+    Example:
+        >>> environment.begin_episode(seed=0, worker=3, episode=12)  # doctest: +SKIP
+        >>> reward, terminated, truncated = environment.step(action)  # doctest: +SKIP
+    """
+
+    stream: NDArray[np.uint64]  # [4], of actions
+    observation: NDArray[Any]  # what to act on next
     score: float  # in this episode so far
     chosen: int  # the action that was already chosen for the next step, or -1
 
     def begin_episode(self, seed: int, worker: int, episode: int) -> None:
-        """Start the episode whose randomness belongs to (seed, worker, episode) alone."""
+        """Begin an episode.
+
+        Args:
+            seed: of the run.
+            worker: number of the worker.
+            episode: the worker's own count of its episodes.
+        """
         ...
 
     def step(self, action: int) -> tuple[float, bool, bool]:
-        """Play `action`; return (reward, terminated, truncated)."""
+        """Play one step.
+
+        Returns:
+            (reward, whether the game ended, whether the time limit cut the episode off).
+        """
         ...
 
     def get_state(self) -> NDArray[np.uint8]:
-        """Return everything that the rest of the episode depends on."""
+        """Return everything that the rest of the episode depends on, as bytes for a checkpoint."""
         ...
 
-    def set_state(self, state: NDArray[np.uint8]) -> None: ...
+    def set_state(self, state: NDArray[np.uint8]) -> None:
+        """Go on from what `get_state` returned, perhaps of another environment of the same game."""
+        ...
 
 
 Policy = Callable[[Environment], int]  # the action that it takes next
 
 
 class Game(Protocol):
-    """A game as its settings have it; made by calling its class with an EnvironmentConfig, which must be cheap."""
+    """A game with its settings. Inherit from nothing: a class with these members is a game.
+
+    It is made by calling its class with an EnvironmentConfig. That must be cheap, because it happens before it is known
+    whether the game can be played. Most games need no class: any Gymnasium environment with discrete actions works by
+    its id.
+
+    Example:
+        `environment: {id: my_module:MyGame}` in a grid plays the class `MyGame` of my_module.py.
+    """
 
     config: EnvironmentConfig
 
@@ -116,11 +144,19 @@ class Game(Protocol):
         ...
 
     @property
-    def spaces(self) -> Spaces: ...
+    def spaces(self) -> Spaces:
+        """Shape and type of observations, and the number of actions."""
+        ...
 
     @property
-    def score(self) -> Score: ...
+    def score(self) -> Score:
+        """What counts as score, its unit, and above what it counts as learned."""
+        ...
 
     def new_environment(self, render_mode: str | None = None) -> Any:
-        """Return one worker's Environment; `render_mode` is Gymnasium's."""
+        """Return one worker's Environment.
+
+        Args:
+            render_mode: as in Gymnasium; None: nothing is drawn.
+        """
         ...

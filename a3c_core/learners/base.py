@@ -18,7 +18,11 @@ class Effort(NamedTuple):
 
 
 class Learner(Protocol):
-    """Which clock it runs on, and how parcels and publications travel, is the runtime's business."""
+    """Owns the parameters: receives what workers hand over, and publishes what they play with.
+
+    It knows neither clock nor transport; these belong to the runtime. A new learner is a class with these members and a
+    row in `LEARNERS` of build.py.
+    """
 
     parameters: Vector  # of the model [P]
     optimizer: Optimizer
@@ -49,7 +53,10 @@ class Learner(Protocol):
     def receive(self, parcel: Vector, progress: Progress = START, rate: float = 1.0) -> UpdateResult:
         """Learn from what a worker has handed over, or keep it for later, or refuse it if it is not finite.
 
-        `rate`: what the learning rate is multiplied by, for this parcel alone.
+        Args:
+            parcel: float32 vector, such as a gradient [P].
+            progress: how far the run has come.
+            rate: factor on the learning rate for this parcel alone.
         """
         ...
 

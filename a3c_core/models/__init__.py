@@ -24,7 +24,17 @@ def settings_of(name: str) -> type[Section]:
 
 
 def make_model(name: str, settings: Section, spaces: Spaces, heads: Heads) -> Model:
-    """Return the model called `name` for a game's spaces and an algorithm's heads."""
+    """Return a model for a game and an algorithm.
+
+    Args:
+        name: of a row in MODELS, or `package.module:attribute`.
+        settings: the section `network:`.
+        spaces: of the game.
+        heads: outputs that the algorithm asks for.
+
+    Raises:
+        ValueError: there is no such model.
+    """
     found = MODELS.get(name)
     if isinstance(found, type):
         seen: dict[str, Any] = {"observation_shape": spaces.observation_shape}

@@ -26,9 +26,15 @@ POLICY_AND_VALUE: Heads = (("policy_logits", 2), ("value", 1))  # the report's, 
 
 
 class Model(Protocol):
-    """What engines and checkpoints need to know of a network. Its class is made with a shape, heads and settings.
+    """A network as engines and checkpoints see it: one flat parameter vector with named heads.
 
-    One that remembers has a member more, `memory_shape`: see `memory_shape_of` and the model `lstm`.
+    Inherit from nothing: a class with these members is a model. It is made with `observation_shape`, `heads` and the
+    settings of its section as keyword arguments; `models/dense.py` is the shortest. A recurrent network also has
+    `memory_shape`: see `memory_shape_of` and `models/lstm.py`.
+
+    Example:
+        `model: my_module:MyModel` in a grid uses the class `MyModel` of my_module.py, and `model: my_module:build` a
+        function that returns a Keras model.
     """
 
     Settings: ClassVar[type[Section]]  # the section `network:` of a run
@@ -39,10 +45,14 @@ class Model(Protocol):
         ...
 
     @property
-    def observation_shape(self) -> tuple[int, ...]: ...
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        ...
 
     @property
-    def heads(self) -> Heads: ...
+    def heads(self) -> Heads:
+        """Names and sizes of the outputs that the algorithm asked for, in order."""
+        ...
 
     @property
     def spec(self) -> ParameterSpec:
@@ -58,11 +68,18 @@ class Model(Protocol):
         ...
 
     def initial_parameters(self, seed: int) -> Vector:
-        """Return what training starts from; it belongs to `seed` alone."""
+        """Return the parameters [P] that training starts from, which follow from `seed` alone."""
         ...
 
     def numpy_forward(self, parameters: Vector) -> Forward | None:
-        """Return the network as a plain NumPy function of one observation, or None where Keras is the better way."""
+        """Return the network as a NumPy function of one observation.
+
+        Args:
+            parameters: flat vector [P].
+
+        Returns:
+            The function, or None if TensorFlow has to compute the network.
+        """
         ...
 
 

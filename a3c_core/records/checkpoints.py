@@ -121,7 +121,14 @@ def found(directory: Path) -> list[Path]:
 
 
 def load(directory: Path) -> Checkpoint:
-    """Return the newest sound checkpoint of those `found`, warning of each newer one that is damaged or foreign."""
+    """Return the newest sound checkpoint, and warn of each newer one that is damaged or foreign.
+
+    Args:
+        directory: a checkpoint, a folder of checkpoints, or the directory of a run.
+
+    Raises:
+        CheckpointError: there is no checkpoint that can be used.
+    """
     candidates = found(directory)
     if not candidates:
         raise CheckpointError(f"{directory} holds no checkpoint" if directory.is_dir() else f"no directory {directory}")

@@ -74,7 +74,14 @@ class Description(NamedTuple):
 
 
 class Topology(ABC):
-    """One run's stations, and what happens between them."""
+    """Base class of topologies: the stations of one run, and what happens between them.
+
+    Most topologies of one's own inherit from `master.MasterTopology` and override `take` and `combine`, which hold in
+    virtual time and with real processes. `Settings` is the section `exchange:` of a run.
+
+    Example:
+        `topology: my_module:MyTopology` in a grid uses the class `MyTopology` of my_module.py.
+    """
 
     description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run

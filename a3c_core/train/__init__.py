@@ -48,11 +48,29 @@ def train(
     run: str = "run",
     on_block: OnBlock | None = None,
 ) -> RunSummary:
-    """Run `config` to its end and return its summary; with a `directory`, everything is kept there and can be resumed.
+    """Run `config` to its end and return its summary.
 
-    `on_episode` is called with every record; where records come in blocks, `on_block` takes these instead, if given.
+    Args:
+        config: all settings of the run.
+        directory: where records, checkpoints and the summary are kept. If it holds an interrupted run with the same
+            settings, that run goes on from its last checkpoint. None: nothing is kept.
+        on_episode: called with the record of every episode, in the order of their numbers.
+        run: the name of the run in its records.
+        on_block: called with blocks of records instead of `on_episode`, where the runtime makes blocks.
 
-    >>> summary = train(RunConfig(workers="10", episodes=1000))  # doctest: +SKIP
+    Returns:
+        The numbers of the whole run: score, staleness, updates, use of the master, and others.
+
+    Raises:
+        ValueError: the parts of the run do not fit each other; the message names the setting.
+        RunMismatch: `directory` holds a run with other settings, or of another version of the program.
+        CheckpointError: a checkpoint in `directory` can't be used.
+        RunFailed: more workers were lost than `config.restarts` allows.
+        KeyboardInterrupt: the run was interrupted, and left a checkpoint in `directory`.
+
+    Example:
+        >>> summary = train(RunConfig(workers="10", episodes=1000), Path("results/run"))  # doctest: +SKIP
+        >>> summary.score_mean, summary.staleness_mean  # doctest: +SKIP
     """
     return Run(config, directory, on_episode, run, on_block).finish()
 

@@ -255,7 +255,17 @@ def jittered(seconds, exponentially, variance, stream):
 
 
 def load_profile(name: str) -> CostProfile:
-    """Return the shipped profile called `name`, or the one in the YAML file of that path; ValueError says why not."""
+    """Return a cost profile.
+
+    Args:
+        name: a shipped profile, such as `report`, or the path of a YAML file.
+
+    Raises:
+        ValueError: there is no such profile, or the file holds something else; the message has the line.
+
+    Example:
+        >>> load_profile("report").service_s()  # seconds that the master spends on one gradient  # doctest: +SKIP
+    """
     shipped = {path.stem: path for path in _PROFILES.glob("*.yaml")}
     path = shipped.get(name, Path(name))
     if not os.path.isfile(path):  # unlike Path's, it takes a name that is too long for one that is not there
