@@ -96,6 +96,9 @@ class RunConfig(Section):
         None, ge=0, le=MOST_EPISODES, description="replaces the profile's; 0: the master never stops for bookkeeping"
     )
     jitter: Literal["none", "lognormal", "exponential"] | None = Field(None, description="replaces the profile's")
+    jitter_deviation: float | None = Field(
+        None, gt=0, le=1e3, description="replaces the profile's: 0.02 varies every cost by 2 % (lognormal jitter)"
+    )
     gpus: tuple[Gpu, ...] = Field((), description="GPUs that workers use in turn; empty: none")
     restarts: int = Field(100, ge=0, le=1_000_000, description="lost workers replaced before the run is given up")
     worker_limit_s: float = Field(

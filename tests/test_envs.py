@@ -30,7 +30,7 @@ def play(env, steps, seed=0, flap=0.08):
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated"])
+@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated", "resets_4"])
 def test_gymnasium_finds_nothing_to_complain_about(observation, seeding, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # the check opens a window, too
     with warnings.catch_warnings():
@@ -146,7 +146,7 @@ def test_death_in_the_last_allowed_step_is_a_death():
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated"])
+@pytest.mark.parametrize("seeding", ["episode", "ple", "recreated", "resets_4"])
 def test_saved_environment_goes_on_exactly(observation, seeding):
     env, other = (FlappyBirdEnv(observation, seeding=seeding, max_episode_steps=40) for _ in range(2))
     env.reset(seed=3)

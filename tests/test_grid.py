@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from a3c_core.virtual.costs import load_profile
 from a3c_core.yaml_text import NotYaml, read_yaml
 from experiments.grid.cells import Grid, cell_id, expand, short_names
 from experiments.grid.errors import GridError, UserError
@@ -275,3 +276,19 @@ def test_names_and_values_of_settings():
         "1e-05",
         "6to12",
     ]
+
+
+def test_a_prediction_and_a_threshold_are_part_of_the_plan(tmp_path):
+    path = tmp_path / "grid.yaml"
+    path.write_text("name: g\nquestion: q?\nprediction: >-\n  Ten learn\n  best.\nlearned_above: 2\n")
+    grid = read_grid(path).grid
+    assert (grid.prediction, grid.learned_above) == ("Ten learn best.", 2)
+    assert grid.as_data()["prediction"] == "Ten learn best."
+    path.write_text("name: g\nquestion: q?\nlearned_above: high\n")
+    assert [problem.reason for problem in read_grid(path).problems] == ["must be a score, such as 1 pipe, not 'high'"]
+
+
+def test_costs_vary_by_the_deviation_that_a_run_names():
+    profile = load_profile("report").overridden({"jitter": "lognormal", "jitter_deviation": 0.002})
+    assert (profile.jitter, profile.jitter_deviation) == ("lognormal", 0.002)
+    assert all(abs(profile.jittered(1.0, 0, 0, count) - 1.0) < 0.02 for count in range(100))

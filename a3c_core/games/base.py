@@ -35,8 +35,10 @@ class EnvironmentConfig(Section):
     clip_rewards: bool = Field(False, description="what is learned from is at most 1 and at least -1; not the score")
     flicker: float = Field(0.0, ge=0, lt=1, description="chance that an observation after the first shows nothing")
     max_episode_steps: int = Field(20_000, ge=1, le=1_000_000, description="env steps after which it is truncated")
-    seeding: Literal["episode", "ple", "recreated"] = Field(
-        "episode", description="own stream per episode, or PLE's shared one; recreated: reset twice, as published"
+    seeding: Literal["episode", "ple", "recreated", "resets_4"] = Field(
+        "episode",
+        description="own stream per episode, or PLE's shared one; recreated: reset twice before each episode, as"
+        " published; resets_4: four times, as its loop of December 2020 does",
     )
     actions: Literal["own", "shared"] = Field(
         "own", description="own stream per episode, or one that every worker begins with and goes on with (published)"

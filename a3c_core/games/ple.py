@@ -218,8 +218,8 @@ class PleGame:
     def why_not(self) -> str | None:
         if reason := why_not_atari(self.config):
             return reason
-        if self.config.seeding == "recreated":
-            return "seeding: recreated is for a3c_core/FlappyBird-v0; this game has ple and episode"
+        if self.config.seeding in ("recreated", "resets_4"):
+            return f"seeding: {self.config.seeding} is for a3c_core/FlappyBird-v0; this game has ple and episode"
         try:
             self.spaces  # noqa: B018  asking builds the game once
         except (gymnasium.error.DependencyNotInstalled, ValueError) as error:

@@ -8,13 +8,14 @@ from a3c_core.system.jit import exact
 
 # Resets before each episode. The published code builds a new PLE around the same game, which resets it, and then calls
 # `reset_game()`: so every second start is never played. PLE keeps the random stream that the game has.
-RESETS = {"episode": 1, "ple": 1, "recreated": 2}
+# The training loop of December 2020 did that before and after every episode.
+RESETS = {"episode": 1, "ple": 1, "recreated": 2, "resets_4": 4}
 
 
 def seed_before_first(game: NDArray[np.void], seeding: str, seed: int = flappy.PLE_SEED) -> None:
     """Give `game` PLE's stream and what is drawn from it before a worker's first reset, as `seeding` has it."""
     flappy.seed_like_ple(game, seed)
-    if seeding == "recreated":
+    if seeding in ("recreated", "resets_4"):
         flappy.reset(game[0])  # the published environment is reset once when it is made
 
 

@@ -16,7 +16,13 @@ from a3c_core.yaml_text import Document, NotYaml, read_yaml
 
 _PROFILES = Path(__file__).parent / "profiles"
 _LEAST_CORES = 0.05  # that a master with priority leaves to workers
-OVERRIDES = ("slowdown", "update_s", "stall_every", "jitter")  # settings of a run that replace its profile's
+OVERRIDES = (
+    "slowdown",
+    "update_s",
+    "stall_every",
+    "jitter",
+    "jitter_deviation",
+)  # settings of a run that replace its profile's
 BATCHED = {"act_s", "predict_call_s", "predict_state_s", "train_call_s", "train_step_s"}  # agents, predictors, trainers
 FROM_TRAJECTORIES = {"learn_step_s", "learn_call_s"}  # a master that differentiates
 JITTER_KEY = 1  # keeps the streams of costs apart from those of play

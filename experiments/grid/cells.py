@@ -19,6 +19,8 @@ class Grid:
 
     name: str
     question: str
+    prediction: str = ""  # what its author expects, and by which rule that is judged; written before any run
+    learned_above: float | None = None  # a run with a lower final score has not learned; None: as its game says
     base: Flat = field(default_factory=dict)
     axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     cases: Mapping[str, Flat] = field(default_factory=dict)  # named combinations: one more axis
@@ -33,9 +35,13 @@ class Grid:
 
     def as_data(self) -> dict[str, Any]:
         """Return the grid as plain data."""
+        stated: dict[str, Any] = {"prediction": self.prediction} if self.prediction else {}
+        if self.learned_above is not None:
+            stated["learned_above"] = self.learned_above
         return {
             "name": self.name,
             "question": self.question,
+            **stated,
             "base": dict(self.base),
             "axes": {name: list(values) for name, values in self.axes.items()},
             "cases": {name: dict(settings) for name, settings in self.cases.items()},

@@ -15,7 +15,7 @@ from experiments.grid.errors import GridError, Problem, UserError
 from experiments.grid.settings import Flat, canonical, flatten, text_of
 
 SHIPPED = Path(__file__).parents[1] / "grids"
-_KEYS = ("name", "question", "base", "axes", "cases", "seeds", "tracking")
+_KEYS = ("name", "question", "prediction", "learned_above", "base", "axes", "cases", "seeds", "tracking")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _CASE = re.compile(r"[\w.+-]{1,60}")
 
@@ -130,6 +130,8 @@ class _Reader:
         return Grid(
             name=self._name(),
             question=self._text("question"),
+            prediction=self._text("prediction") if "prediction" in self._data else "",
+            learned_above=self._learned_above(),
             base=base,
             axes=axes,
             cases=cases,
@@ -143,6 +145,13 @@ class _Reader:
             self.refuse((key,), f"{'must be text' if key in self._data else 'missing: every grid has one'}")
             return ""
         return " ".join(value.split())
+
+    def _learned_above(self) -> float | None:
+        value = self._data.get("learned_above")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            self.refuse(("learned_above",), f"must be a score, such as 1 pipe, not {shown(value)}")
+            return None
+        return value
 
     def _name(self) -> str:
         name = self._text("name")
