@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Any
 
 from a3c_core.system.process_tuning import ONE_THREAD
-from a3c_core.system.signals import blocked_interrupts
 from experiments.provenance import ROOT
 
 Message = dict[str, Any]
@@ -38,12 +37,6 @@ def start(
             start_new_session=True,
             pass_fds=tuple(keep_open),
         )
-
-
-def start_cell(arguments: Sequence[str], log: Path, keep_open: Sequence[int]) -> subprocess.Popen[bytes]:
-    """Start a cell's process. A request to stop waits until its imports are done, and it can answer."""
-    with blocked_interrupts():
-        return start("experiments.sweep.cell", arguments, log, keep_open)
 
 
 def messages(process: subprocess.Popen[bytes]) -> Iterator[Message]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments import processes
+from experiments.sweep.one_cell import start_cell
 from tests.sweeps import ROOT
 
 # A module that a command imports at its start, put in the place of the real one: it sends the signal, and waits for it.
@@ -52,7 +53,7 @@ def test_a_cell_that_is_told_to_stop_at_an_import_says_so_and_leaves_no_tracebac
     monkeypatch.setattr(processes, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
     log = tmp_path / "log.txt"
-    process = processes.start_cell([str(tmp_path), "a-cell"], log, [])
+    process = start_cell([str(tmp_path), "a-cell"], log, [])
     said = list(processes.messages(process))
     with process:
         assert (process.wait(), said) == (130, [{"end": "interrupted"}])

@@ -1,11 +1,15 @@
 """One cell of a sweep: its process is started, followed to its end, and what came of it is kept on disk."""
 
 import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from a3c_core.real.oversubscription import is_oversubscribed
 from a3c_core.records.completeness import setback
 from a3c_core.records.layout import DONE, read_summary
+from a3c_core.system.signals import blocked_interrupts
 from a3c_core.trusted_modules import modules_of
 from experiments import processes
 from experiments.grid.cells import Cell
@@ -63,6 +67,12 @@ def run_one(plan: SweepPlan, cell: Cell, at_once: int, children: Children, board
     return Ending(cell, status, reason)
 
 
+def start_cell(arguments: Sequence[str], log: Path, keep_open: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start a cell's process. A request to stop waits until its imports are done, and it can answer."""
+    with blocked_interrupts():
+        return processes.start("experiments.sweep.cell", arguments, log, keep_open)
+
+
 def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener) -> tuple[str, str | None]:
     """Start the cell's process, follow it to its end, and return how it ended and why."""
     directory = plan.study.cell(cell.id)
@@ -80,7 +90,7 @@ def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener)
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
     trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
-    process = processes.start_cell([str(directory), cell.id, *trusted], log, keep_open)
+    process = start_cell([str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
     if log.exists() and log.stat().st_size == 0:
         log.unlink()
