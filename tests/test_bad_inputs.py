@@ -19,6 +19,7 @@ KINDS = ("settings", "grids", "profiles", "command_lines", "checkpoints", "logs"
 DRY = ["--grid", "quick", "--dry-run"]
 MODULES = {"run_sweep.py": "run_sweep", "a3c.benchmark": "a3c.benchmark.__main__"}
 MODULES["a3c.advise"] = "a3c.advise.__main__"
+MODULES["a3c.play"] = "a3c.play.__main__"
 
 
 def documented_codes() -> dict[str, set[int]]:

@@ -5,8 +5,8 @@ import resource
 import numpy as np
 import pytest
 
-from a3c import play
 from a3c.benchmark.feeder import EXCHANGES
+from a3c.play import __main__ as play
 from a3c_core.build import make_engine, parts_of
 from a3c_core.config import LearnerConfig, RunConfig
 from a3c_core.games import frames

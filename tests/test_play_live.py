@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from a3c import play
+from a3c.play import __main__ as play
 from a3c.play import live
 from a3c_core.config import RunConfig
 from a3c_core.games.base import EnvironmentConfig

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from a3c import play
+from a3c.play import __main__ as play
 from a3c_core.config import RunConfig
 from a3c_core.records import checkpoints
 from a3c_core.train import Run, train

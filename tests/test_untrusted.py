@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from a3c import play
+from a3c.play import __main__ as play
 from a3c_core.config import RunConfig
 from experiments.grid.file import read_grid
 from experiments.grid.validation import validated_cells
