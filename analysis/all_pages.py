@@ -10,11 +10,12 @@ from a3c_core.tools.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
-  python -m analysis.all_pages                 # results/<study>/index.html and figures/ of every study, results/index.html
+  python -m analysis.all_pages                 # index.html and figures/ of each study, and results/index.html
   python -m analysis.all_pages /tmp/results    # the same for another folder of studies
 
-Only files that git ignores are written: what git tracks (README.md, main.png, tables/) is made anew by
-`python -m analysis.report results/<study>`. Exit codes: 0 all pages are written, 2 a mistake on the command line or in a folder.
+Only files that git ignores are written. What git tracks (README.md, main.png, tables/) is written where it is missing,
+and brought up to date by `python -m analysis.report results/<study>`. Exit codes: 0 all pages are written, 2 a mistake
+on the command line or in a folder.
 """
 
 

@@ -91,7 +91,7 @@ def test_a_copy_for_play_with_weights_of_another_model_is_refused_in_one_line(tm
         model = {"name": "dense", "settings": {**manifest["model"]["settings"], **changed}}
         content = {**manifest, "model": model}
         edit_manifest(path, model=model, manifest_sha256=checkpoints._digest(content))
-        with pytest.raises(checkpoints.CheckpointError, match="does not fit its files: ValueError model.keras") as error:
+        with pytest.raises(checkpoints.CheckpointError, match=r"files: ValueError model\.keras (is|holds)") as error:
             checkpoints.load(tmp_path)
         assert "\n" not in str(error.value)
 

@@ -129,7 +129,7 @@ def test_git_tracks_tables_text_one_picture_of_a_study_and_weights_once():
 
 
 def test_what_is_built_is_ignored_by_default():
-    built = ["index.html", "new/index.html", "new/figures/queue.png", "new/figures/main-1.svg", "new/cells/a/config.json"]
+    built = ["index.html", "new/index.html", "new/figures/queue.png", "new/figures/main-1.svg", "new/cells/a/x.json"]
     built += ["atari/pong/000000000001/learner.npz", "atari/pong.gif"]
     kept = ["new/main.png", "new/README.md", "new/runs.parquet", "new/tables/runs.csv", "atari/qbert/main.gif"]
     asked = [f"results/{name}" for name in built + kept]

@@ -13,7 +13,8 @@ from analysis.pages.extras import Extras
 MOST_SETTINGS = 8  # that are drawn one by one: of more only the first is, or the page would weigh too much
 _OTHERS_DPI = 96  # of settings that come second, which have no file of their own
 
-MAIN_FILE, FIGURES = f"{MAIN}.png", "figures"  # of a study: the one picture that git keeps, and the folder of the others
+MAIN_FILE = f"{MAIN}.png"  # the one picture of a study that git tracks
+FIGURES = "figures"  # the folder of the others
 
 OnFigure = Callable[[str, drawing.Drawing, bytes | None], None]  # (name, drawing, its file if it has one)
 

@@ -82,6 +82,6 @@ def _method(study: Study, extras: Extras) -> str:
 {rebuild_command(study, extras)}    # rebuilds this page, its picture, tables/ and index.html
 ```
 
-The page `index.html` has all figures and tables, and explains the terms. It is not in git: the second command writes it,
-and `make pages` writes those of all studies. Figures and tables are made from `runs.parquet` and `curves.parquet`. Full
-records are not in git either: the first command makes them."""
+The page `index.html` has all figures and tables, and explains the terms. It is not in git: the second command writes
+it, and `make pages` writes the pages of all studies. Figures and tables are made from `runs.parquet` and
+`curves.parquet`. Full records are not in git either: the first command makes them."""
