@@ -95,7 +95,7 @@ class Committed(NamedTuple):
 
 
 def test_the_figures_of_validation_and_scale_can_be_read():
-    measured = pd.read_csv(RESULTS / "validation/validation.csv", dtype=str).to_dict("records")
+    measured = pd.read_csv(RESULTS / "validation/tables/validation.csv", dtype=str).to_dict("records")
     scaled = pd.read_csv(RESULTS / "scale/tables/scale.csv").to_dict("records")
     with style.paper():
         assert flaws(agreement.figure([Committed(row) for row in measured])) == []

@@ -26,6 +26,7 @@ from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
+MAIN = "main"  # the name of the figure that answers, whichever it is
 _ANSWERS = (  # each made for one kind of question
     collapse_map.FIGURE,
     dose.FIGURE,
@@ -42,15 +43,15 @@ def main_figure(study: Study) -> StudyFigure:
     """Return the figure that answers the study's question."""
     for answer in _ANSWERS:
         for figure in answer.of(study):
-            return figure._replace(name="main")
+            return figure._replace(name=MAIN)
     for figure in algorithms.figures(study):
-        return figure._replace(name="main")
+        return figure._replace(name=MAIN)
     if study.done["variant"].nunique() > 1 and cliff.applies(study):
-        return cliff.FIGURE._replace(name="main")
+        return cliff.FIGURE._replace(name=MAIN)
     if study.compares_settings and study.done["variant"].nunique() > 1:
-        return settings.figures(study)[0]._replace(name="main")
+        return settings.figures(study)[0]._replace(name=MAIN)
     sentence = fixed_workers.sentence if study.shown.schedules(dynamic=False) else of_all
-    return StudyFigure("main", "What was learned", (plot_learning, plot_bearing), sentence, section="report")
+    return StudyFigure(MAIN, "What was learned", (plot_learning, plot_bearing), sentence, section="report")
 
 
 def plot_learning(study: Study, ax: Axes) -> Axes:

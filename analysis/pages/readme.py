@@ -13,9 +13,9 @@ from analysis.claims.claim import Judgement
 from analysis.claims.documents import CODE, DOCUMENTS, cited
 from analysis.claims.finding import RULES
 from analysis.data.study import Study
-from analysis.figures.main import main_figure
 from analysis.pages.answer import answer
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
+from analysis.pages.gallery import MAIN_FILE
 from analysis.pages.page import commits, facts, rerun_command
 from analysis.words import listed
 
@@ -28,7 +28,7 @@ def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
     question = _plain(study.question)
     parts = [f"# {question}", html.escape(answer(study), quote=False)]
     if len(study.done):
-        parts.append(f"![{question}](figures/{main_figure(study).name}.png)")
+        parts.append(f"![{question}]({MAIN_FILE})")
         parts += _verdicts(study, extras)
     parts += ["## How", _method(study, extras)]
     if notes.exists():
@@ -79,8 +79,9 @@ def _method(study: Study, extras: Extras) -> str:
 
 ```bash
 {rerun_command(study)}    # runs it again{made_by}
-{rebuild_command(study, extras)}    # rebuilds this page, index.html, figures/ and tables/
+{rebuild_command(study, extras)}    # rebuilds this page, its picture, tables/ and index.html
 ```
 
-[index.html](index.html) has all figures and tables, and what the terms mean. They are drawn from `runs.parquet` and
-`curves.parquet`; full records stay out of git, and are made by the first command."""
+The page `index.html` has all figures and tables, and explains the terms. It is not in git: the second command writes
+it, and `make pages` writes the pages of all studies. Figures and tables are made from `runs.parquet` and
+`curves.parquet`. Full records are not in git either: the first command makes them."""
