@@ -12,10 +12,12 @@ EXAMPLES = """\
 examples:
   python -m analysis.all_pages                 # index.html and figures/ of each study, and results/index.html
   python -m analysis.all_pages /tmp/results    # the same for another folder of studies
+  python -m analysis.all_pages --tracked       # README.md, main.png and tables/ of each study, after a change of code
 
 Only files that git ignores are written. What git tracks (README.md, main.png, tables/) is written where it is missing,
-and brought up to date by `python -m analysis.report results/<study>`. Exit codes: 0 all pages are written, 2 a mistake
-on the command line or in a folder.
+and brought up to date by --tracked, or by `python -m analysis.report results/<study>`.
+
+Exit codes: 0 all pages are written, 2 a mistake on the command line or in a folder.
 """
 
 
@@ -25,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "results", nargs="?", type=Path, default=Path("results"), help="the folder of studies (default: results)"
     )
-    results = parser.parse_args(arguments).results
+    parser.add_argument("--tracked", action="store_true", help="bring what git tracks up to date, and build no pages")
+    given = parser.parse_args(arguments)
+    results = given.results
     from a3c_core.machine.cores import cores
     from a3c_core.results.layout import ResultsError
     from analysis.pages import index  # slow to import, not needed for --help
@@ -35,14 +39,16 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{results} holds no study: give a folder of studies, such as results")
     entries, problems = [], []
     with ProcessPoolExecutor(min(cores(), len(folders)), get_context("spawn")) as pool:
-        for task in [pool.submit(index.build_one, folder) for folder in folders]:
+        build_one = index.build_tracked if given.tracked else index.build_one
+        for task in [pool.submit(build_one, folder) for folder in folders]:
             try:
                 entry, said = task.result()
                 entries.append(entry)
                 print(said, flush=True)
             except (ResultsError, OSError) as error:
                 problems.append(f"error: {on_a_screen(str(error))}")
-    print(f"{index.write(results, entries)}: {len(entries)} of {len(folders)} studies")
+    if not given.tracked:
+        print(f"{index.write(results, entries)}: {len(entries)} of {len(folders)} studies")
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 2 if problems else 0
 

@@ -10,6 +10,7 @@ from analysis.references import resolve
 
 FIGURES = (
     "analysis.figures.settings:figures",
+    "analysis.figures.edge:FIGURE",
     "analysis.figures.collapse_map:FIGURE",
     "analysis.figures.factors:FIGURE",
     "analysis.figures.dose:FIGURE",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from analysis.data import outcomes, statistics
+from analysis.data import outcomes
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import (
@@ -14,6 +14,7 @@ from analysis.figures import (
     collapse_map,
     domination,
     dose,
+    edge,
     factors,
     fixed_workers,
     hours,
@@ -28,6 +29,7 @@ from analysis.figures.sentences import of_scores
 
 MAIN = "main"  # the name of the figure that answers, whichever it is
 _ANSWERS = (  # each made for one kind of question
+    edge.FIGURE,
     collapse_map.FIGURE,
     dose.FIGURE,
     factors.FIGURE,
@@ -79,18 +81,18 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
     style.legend(ax)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What was learned, by number of workers")
-    style.note(ax, "dots: runs; markers: those that learned; hollow: dynamic, from start to end")
+    style.note(ax, "dots: runs; markers: IQM of all runs; hollow: dynamic, from start to end")
     return ax
 
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
-    """Draw the runs of a fixed schedule as dots, and what those that learned come to as a marker with its interval."""
-    values, shown = study.values(schedule, "final_score"), outcomes.shown_estimate(study, schedule)
+    """Draw the runs of a fixed schedule as dots, and all of them as a marker with its interval."""
+    values, shown = study.values(schedule, "final_score"), outcomes.estimate(study, schedule)
     shade = style.tone(schedule)
     look: dict[str, Any] = {"color": shade, "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=shade, zorder=3)
-    if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
+    if np.isfinite(shown.low):
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
     ax.plot(schedule.end, shown.value, style.shape(schedule), markersize=9, markeredgecolor="white",
             markeredgewidth=0.8, linestyle="none", label=named(study, schedule), **look)  # fmt: skip

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,6 +56,32 @@ def build_untracked(folder: Path) -> Built:
     """
     plan = read_plan(folder)
     return _build(folder, plan, gather(folder, plan), NO_EXTRAS, Progress(disable=True), _write_missing)
+
+
+def build_tracked(folder: Path) -> Built:
+    """Write what git tracks of a study, tables, README.md and main.png, in silence and without its page.
+
+    The compact tables are written only where some run was seen anew.
+    """
+    plan = read_plan(folder)
+    gathered = gather(folder, plan)
+    study = assemble(plan, gathered.tables)
+    try:
+        if gathered.kept < len(plan.cells):
+            compact.write(folder, gathered.tables)
+        for name, table in tables.all_tables(study).items():
+            _write(folder / "tables" / f"{name}.csv", tables.csv(table).encode())
+        if len(study.done):
+            gallery.main_figures(study, partial(_keep_main, folder))
+        _write(folder / "README.md", readme.render(study, folder).encode())
+    except OSError as error:
+        raise StudyError(f"{folder} can't be written: {error.strerror}") from error
+    return Built(study, gathered.kept, gathered.beyond)
+
+
+def _keep_main(folder: Path, name: str, drawn: drawing.Drawing, file: bytes | None) -> None:
+    if name == MAIN and file is not None:
+        _write(folder / gallery.MAIN_FILE, file)
 
 
 def _build(

@@ -9,9 +9,11 @@ import jinja2
 
 from a3c_core.results.files import write_whole
 from a3c_core.results.layout import STUDY
+from analysis.data.study import Study
 from analysis.pages import build
 from analysis.pages.answer import answer
 from analysis.pages.gallery import MAIN_FILE
+from analysis.pages.readme import conclusion
 from analysis.words import count
 
 PAGE, README = "index.html", "README.md"
@@ -30,11 +32,19 @@ class Entry(NamedTuple):
 
 def build_one(folder: Path) -> tuple[Entry, str]:
     """Build a study's page; return its entry in the index, and what was written."""
-    built = build.build_untracked(folder)
-    study, name = built.study, folder.name
+    return _entry(folder, build.build_untracked(folder).study, PAGE)
+
+
+def build_tracked(folder: Path) -> tuple[Entry, str]:
+    """Bring what git tracks of a study up to date; return its entry in an index, and what was written."""
+    return _entry(folder, build.build_tracked(folder).study, README)
+
+
+def _entry(folder: Path, study: Study, written: str) -> tuple[Entry, str]:
     runs = f"{len(study.done)} of {count(len(study.runs), 'run')} done"
-    entry = Entry(study.question, answer(study), f"{study.name} · {runs}", f"{name}/{PAGE}", _picture(folder))
-    return entry, f"{folder / PAGE}: {runs}"
+    text = conclusion(folder) or answer(study)
+    entry = Entry(study.question, text, f"{study.name} · {runs}", f"{folder.name}/{PAGE}", _picture(folder))
+    return entry, f"{folder / written}: {runs}"
 
 
 def others(results: Path) -> list[Entry]:
