@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ple setup-ray setup-atari setup-lab demo test test-ray test-atari check bench ui notebooks lab clean
+.PHONY: help setup setup-ple setup-ray setup-atari setup-lab demo test test-ray test-atari check bench ui pages notebooks lab clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ bench: setup  ## speed of the game, the engines and the runtimes
 
 ui: setup  ## MLflow's user interface on 127.0.0.1:5000
 	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
+
+pages: setup  ## the pages of all studies and their index, results/index.html; changes no file that git tracks
+	$(RUN) -m analysis.all_pages
 
 notebooks: setup  ## run the notebooks in analysis/ on results/report
 	$(RUN) -m analysis.notebooks

@@ -8,7 +8,7 @@ from a3c_core.errors import on_a_screen
 
 EXAMPLES = """\
 examples:
-  python -m analysis.report results/report                 # write results/report/index.html, figures/ and tables/
+  python -m analysis.report results/report                 # write index.html, README.md, main.png, figures/, tables/
   python -m analysis.report results/report results/slides  # both beside each other: results/report+slides/index.html
   python -m analysis.report --experiment report            # the same from MLflow, into results/report
   python -m analysis.report --experiment report --tracking-uri http://localhost:5000 --out /tmp/report

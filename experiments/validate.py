@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -27,7 +28,8 @@ examples:
   python -m experiments.validate                             # ten minutes; into results/validation
   python -m experiments.validate --quick --out /tmp/check    # half a minute, fewer settings, less certain
   python -m experiments.validate --episodes 5000             # longer runs: steadier numbers
-  python -m experiments.validate --paced --speed 20          # real processes at the report's costs: ten minutes
+  python -m experiments.validate --paced --speed 20          # real processes at the report's costs: ten minutes;
+                                                             # into results/validation_paced
 
 Nothing else should run meanwhile: other programs slow the real runs down, but not the virtual ones.
 """
@@ -111,6 +113,8 @@ def report_of(comparisons: list[Comparison]) -> Report:
     return Report(
         "validation",
         "virtual time against real time",
+        "Does virtual time predict real time at this machine's own costs?",
+        "python -m experiments.validate",
         table(comparisons),
         list(rows(comparisons)),
         _LEGEND,
@@ -137,6 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Compare, print and write; a user's mistake ends with exit code 2 and one line."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    options.out = options.out or Path("results/validation_paced" if options.paced else "results/validation")
     if os.path.isfile(options.out):
         parser.error(f"{options.out} is a file: --out needs a directory")
     if not 1 <= options.episodes <= _MOST_EPISODES:
@@ -148,6 +153,8 @@ def main(arguments: list[str] | None = None) -> None:
         report = paced_report_of(compared, options.speed)
     else:
         report = report_of(compare_all(episodes, options.quick, console))
+    words = sys.argv[1:] if arguments is None else arguments
+    report = report._replace(command=shlex.join(["python", "-m", "experiments.validate", *words]))
     report.show(console)
     try:
         report.write(options.out)
@@ -166,10 +173,10 @@ def _speed(text: str) -> float:
 
 def _parser() -> Parser:
     parser = Parser("experiments.validate", "Compare virtual time with real time on this machine.", EXAMPLES)
-    parser.add_argument("--out", type=Path, default=Path("results/validation"), help="default: results/validation")
+    parser.add_argument("--out", type=Path, help="default: results/validation, with --paced results/validation_paced")
     parser.add_argument("--episodes", type=int, default=500, help="per worker, of the waiting game (default: 500)")
     parser.add_argument("--quick", action="store_true", help="short runs of few settings")
-    parser.add_argument("--paced", action="store_true", help="processes paced to the report's costs: paced.md instead")
+    parser.add_argument("--paced", action="store_true", help="compare processes paced to the report's costs instead")
     parser.add_argument("--speed", type=_speed, default=20.0, help="of --paced: pace.speed (default: 20)")
     parser.add_argument(
         "--seconds", type=positive_seconds, default=40.0, help="of --paced: about, for each setting (default: 40)"

@@ -25,8 +25,13 @@ SLOW_MASTER = {"exchange": REPORT_EXCHANGE, "profile": "report-tf2.21"}  # 20 wo
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def plan(directory: Path, axes: dict[str, list[Any]], **fixed: Any) -> list[dict[str, Any]]:
-    """Write study.json of a grid over `axes` (dotted names) with `fixed` settings; return its cells."""
+def plan(
+    directory: Path, axes: dict[str, list[Any]], learned_above: float | None = None, **fixed: Any
+) -> list[dict[str, Any]]:
+    """Write study.json of a grid over `axes` (dotted names) with `fixed` settings; return its cells.
+
+    `learned_above` is what the grid says: small sweeps learn nothing by a game's own threshold.
+    """
     cells = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
@@ -35,9 +40,10 @@ def plan(directory: Path, axes: dict[str, list[Any]], **fixed: Any) -> list[dict
         cells.append({"id": cell_id, "settings": settings, "config": config.model_dump(mode="json")})
     question = "How many asynchronous workers can one learner bear, and why?"
     varied = {name: values for name, values in axes.items() if name != "seed"}
+    grid = {} if learned_above is None else {"seeds": axes["seed"], "learned_above": learned_above}
     write_json(
         directory / "study.json",
-        {"name": directory.name, "question": question, "grid": {}, "axes": varied, "cells": cells},
+        {"name": directory.name, "question": question, "grid": grid, "axes": varied, "cells": cells},
     )
     return cells
 
@@ -57,9 +63,9 @@ def write_metadata(where: Path, status: str, **more: Any) -> None:
     write_json(where / "metadata.json", {**base, "status": status, "oversubscribed": False, **more})
 
 
-def make(directory: Path, axes: dict[str, list[Any]], **fixed: Any) -> Path:
+def make(directory: Path, axes: dict[str, list[Any]], learned_above: float | None = None, **fixed: Any) -> Path:
     """Plan a study, run all its cells, and return its directory."""
-    for cell in plan(directory, axes, **fixed):
+    for cell in plan(directory, axes, learned_above, **fixed):
         run(directory, cell)
     return directory
 
@@ -92,7 +98,7 @@ def _tiny() -> Path:
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     schedule = {"first_s": 0.4, "further_s": 0.01, "window": 20, "spacing": 20}
-    return make(folder / "tiny", TINY_AXES, episodes=300, schedule=schedule)
+    return make(folder / "tiny", TINY_AXES, learned_above=0.0, episodes=300, schedule=schedule)
 
 
 _NUMBERS = {

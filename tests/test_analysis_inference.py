@@ -13,13 +13,14 @@ from analysis.data.inference import (
     chance_of_order,
     holm,
     interaction_chance,
+    mcnemar,
     share_difference,
     spike_chance,
 )
 from analysis.data.statistics import NOTHING, Estimate
 
 
-@pytest.mark.parametrize("runs", [3, 5, 10, 30])
+@pytest.mark.parametrize("runs", [8, 10, 30])
 def test_a_chance_agrees_with_its_interval(runs):
     found = statistics.estimate(np.random.default_rng(runs).normal(1.0, 1.0, runs))
     for bound in (found.low, found.high):
@@ -53,10 +54,33 @@ def test_alike_needs_both_sides():
     assert not alike(NOTHING, 1.0)
 
 
-def test_the_difference_of_shares_is_newcombes():
-    """His method 10, on his first example: 56 of 70 against 48 of 80."""
-    found = share_difference((56, 70), (48, 80))
-    assert found[:3] == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+@pytest.mark.parametrize("runs", [5, 10, 20])
+@pytest.mark.parametrize(("ours", "theirs", "shared"), [(0.3, 0.3, 0.0), (0.5, 0.2, 0.5), (0.9, 0.6, 0.3)])
+def test_the_interval_of_paired_shares_covers(ours, theirs, shared, runs):
+    """Seeds share their luck to a degree: in `shared` of the runs both sides draw the same number."""
+    generator = np.random.default_rng(3)
+    inside = []
+    for _ in range(500):
+        luck, own = generator.random((2, runs))
+        other = np.where(generator.random(runs) < shared, luck, own)
+        found = share_difference(luck < ours, other < theirs)
+        inside.append(found.low <= ours - theirs <= found.high)
+    assert np.mean(inside) > 0.92
+
+
+def test_pairing_narrows_the_interval_of_shares():
+    hits = np.arange(20) < 12
+    fewer = np.arange(20) < 6
+    paired = share_difference(hits, fewer)
+    crossed = share_difference(hits, fewer[::-1])
+    assert paired.value == crossed.value == pytest.approx(0.3)
+    assert paired.high - paired.low < crossed.high - crossed.low
+
+
+def test_mcnemar_is_the_exact_test_of_the_pairs_that_differ():
+    ours, theirs = np.arange(20) < 14, np.arange(20) < 6
+    assert mcnemar(ours, theirs) == pytest.approx(2 * 0.5**8)
+    assert mcnemar(ours, ours) == 1.0
 
 
 def test_intervals_at_the_cliff_cover_where_a_mean_of_two_worlds_does_not():

@@ -29,7 +29,7 @@ def slow_bins(records: pd.DataFrame, planned: int, bins: int) -> list[dict[str, 
     parts = min(bins, planned)
     rows: list[dict[str, float]] = []
     for part in range(parts):
-        inside = [i for i in range(len(records)) if min(i * parts // planned, parts - 1) == part]
+        inside = [i for i in range(len(records)) if i * parts // planned == part]
         if not inside:
             continue
         chosen, so_far = records.iloc[inside], records.iloc[: inside[-1] + 1]
@@ -67,13 +67,13 @@ def curve(scores: list[float], **columns: list[float]) -> pd.DataFrame:
 
 def test_scores_of_a_run():
     rising = curve([float(value) for value in range(20)])
-    assert metrics.final_score(rising) == 18.5
+    assert metrics.final_score_of_curve(rising) == 17.5
     assert metrics.mean_score(rising) == 9.5
-    assert metrics.held_share(rising, learned_above=1.0) == 1.0
+    assert metrics.held_share(18.5, rising, learned_above=1.0) == 1.0
     fallen = curve([0.0] * 5 + [40.0] * 5 + [10.0] * 10)
     assert metrics.peak_score(fallen) == 40.0
-    assert metrics.held_share(fallen, learned_above=1.0) == 0.25
-    assert math.isnan(metrics.held_share(curve([0.1] * 20), learned_above=1.0))
+    assert metrics.held_share(10.0, fallen, learned_above=1.0) == 0.25
+    assert math.isnan(metrics.held_share(0.1, curve([0.1] * 20), learned_above=1.0))
 
 
 def test_time_to_a_score_is_censored():
@@ -115,8 +115,8 @@ def test_a_real_run_agrees_with_its_own_summary(tmp_path, workers):
     summary = train(config, tmp_path)
     records = read_records(tmp_path).to_pandas()
     bins = metrics.binned(records, 600)
-    numbers = metrics.run_metrics(bins, score_of("a3c_core/FlappyBird-v0"))
-    assert numbers["final_score"] == pytest.approx(summary.score_last_tenth)
+    numbers = metrics.run_metrics(bins, score_of("a3c_core/FlappyBird-v0"), metrics.final_score(records, 600))
+    assert numbers["final_score"] == pytest.approx(records.sort_values("started_s")["score"][510:570].mean())
     assert numbers["mean_score"] == pytest.approx(summary.score_mean)
     assert bins["env_steps"].iloc[-1] == summary.env_steps
     assert bins["clock_s"].iloc[-1] == pytest.approx(summary.clock_s)

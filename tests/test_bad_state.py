@@ -244,7 +244,7 @@ def test_a_question_is_shown_as_it_is(tmp_path):
         r" \# or not\_so \|?"
     )
     assert shown.splitlines()[0] == f"# {escaped}"
-    assert f"![{escaped}](figures/main.png)" in shown
+    assert f"![{escaped}](main.png)" in shown
     assert "<script>" not in shown
 
 

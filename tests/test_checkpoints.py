@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from a3c_core.models import keras_file
+from a3c_core.models import keras_file, remake_model
 from a3c_core.models.dense import DenseModel
 from a3c_core.optimizers import Optimizer
 from a3c_core.records import checkpoints
@@ -71,6 +71,29 @@ def test_keras_opens_the_model_by_itself(tmp_path, optimizer):
             exponentials = np.exp(logits - logits.max())
             np.testing.assert_allclose(policies[t], exponentials / exponentials.sum(), rtol=1e-4, atol=1e-6)
             assert float(values[t, 0]) == pytest.approx(value[0], rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dense", "conv", "lstm"])
+def test_a_copy_for_play_has_its_weights_once_and_gives_them_back_to_the_bit(name, tmp_path):
+    model = remake_model(name, {"observation_shape": (36, 36, 4) if name == "conv" else (8,)})
+    parameters = model.initial_parameters(3)
+    path = checkpoints.save(tmp_path, name, model, parameters, Optimizer(model.spec.size), for_play=True)
+    assert names(path) == ["manifest.json", "model.keras"]
+    found = checkpoints.load(tmp_path)
+    assert (found.model, found.slots.size) == (model, 0)
+    assert found.parameters.tobytes() == parameters.tobytes()
+
+
+def test_a_copy_for_play_with_weights_of_another_model_is_refused_in_one_line(tmp_path, optimizer):
+    path = save(tmp_path, optimizer, for_play=True)
+    manifest = json.loads((path / "manifest.json").read_text())
+    for changed in ({"units": 8}, {"units": 4_000}):
+        model = {"name": "dense", "settings": {**manifest["model"]["settings"], **changed}}
+        content = {**manifest, "model": model}
+        edit_manifest(path, model=model, manifest_sha256=checkpoints._digest(content))
+        with pytest.raises(checkpoints.CheckpointError, match=r"files: ValueError model\.keras (is|holds)") as error:
+            checkpoints.load(tmp_path)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("below", ["", "checkpoints", "checkpoints/000000000100"])

@@ -61,7 +61,7 @@ def test_scores_are_said_by_the_game_without_building_it():
     assert score_of("a3c_core/FlappyBird-v0") == Score(
         "pipes passed", "pipes", 1.0, (1, 5, 10, 20, 50, 100), whole=True
     )
-    assert score_of("CartPole-v1") == Score("return", "points", None, (475.0,))
+    assert score_of("CartPole-v1") == Score("return", "points", 475.0, (475.0,))
     for unknown in ("Nonsense-v3", "no_such_module:Game-v0", "no_such_module:Game", "", "ple/Snake-v0", ":", "a b"):
         assert isinstance(score_of(unknown), Score)
 

@@ -105,6 +105,7 @@ def test_a_copy_plays_the_same_games_without_what_training_needs(run, tmp_path, 
     original = played(capsys, "--checkpoint", run, *games, "--copy", tmp_path / "best")
     assert played(capsys, "--checkpoint", tmp_path / "best", *games) == original
     (copy,) = (tmp_path / "best").iterdir()
+    assert sorted(path.name for path in copy.iterdir()) == ["manifest.json", "model.keras"]
     loaded = checkpoints.load(copy)
     assert (loaded.updates, loaded.slots.size) == (12_345, 0)
 

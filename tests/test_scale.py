@@ -31,7 +31,7 @@ def test_the_command_writes_a_table_a_figure_and_a_page(tmp_path, monkeypatch, c
     assert "30 rows" in capsys.readouterr().out
     with (tmp_path / "new/tables/scale.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 30
-    assert (tmp_path / "new/scale.png").stat().st_size > 0
+    assert (tmp_path / "new/main.png").stat().st_size > 0
     assert "10, latency" in (tmp_path / "new/README.md").read_text()
 
 

@@ -31,6 +31,7 @@ experiments.grid
 experiments.processes experiments.wall_times
 experiments.provenance
 experiments
+analysis.all_pages
 analysis.report analysis.notebooks analysis.topologies analysis.timeline analysis.search
 analysis.pages
 analysis.claims analysis.figures

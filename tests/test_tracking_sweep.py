@@ -28,7 +28,7 @@ def store(tmp_path_factory):
 
 def add_page(study):
     """Put what the analysis leaves into the study's folder."""
-    contents = {"index.html": "<html>", "figures/main.png": "PNG", "tables/schedules.csv": TABLE}
+    contents = {"index.html": "<html>", "main.png": "PNG", "tables/schedules.csv": TABLE}
     for name, text in contents.items():
         (study.path / name).parent.mkdir(exist_ok=True)
         (study.path / name).write_text(text)

@@ -82,7 +82,7 @@ def test_a_game_that_waits_is_felt_by_real_workers(runtime):
 def test_quick_validation_writes_its_table_and_figure(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(courses, "TRAINING_EPISODES", 20)
     main(["--quick", "--episodes", "3", "--out", str(tmp_path / "new")])
-    with (tmp_path / "new" / "validation.csv").open() as file:
+    with (tmp_path / "new" / "tables" / "validation.csv").open() as file:
         listed = list(csv.DictReader(file))
     assert [(row["game"], row["transport"], row["workers"]) for row in listed][:3] == [
         ("short", "shared", "1"),
@@ -93,10 +93,10 @@ def test_quick_validation_writes_its_table_and_figure(tmp_path, capsys, monkeypa
     for row in listed:
         predicted, measured = (float(row[f"episodes_per_s_{name}"]) for name in ("predicted", "measured"))
         assert float(row["episodes_per_s_error"]) == pytest.approx(predicted / measured - 1, rel=0.01, abs=0.001)
-    text = (tmp_path / "new" / "validation.md").read_text()
+    text = (tmp_path / "new" / "README.md").read_text()
     assert "Predicted throughput is within 10% of measured in" in text
-    assert text.count("\n| ") == 11
-    assert (tmp_path / "new" / "validation.png").read_bytes().startswith(b"\x89PNG")
+    assert text.count("\n| ") == 12
+    assert (tmp_path / "new" / "main.png").read_bytes().startswith(b"\x89PNG")
     assert "largest error" in capsys.readouterr().out
 
 
@@ -133,8 +133,9 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, reason, capsys, tmp_pa
 
 
 def test_paced_validation_compares_real_processes_below_and_beyond_saturation(tmp_path, capsys):
+    (tmp_path / "notes.md").write_text("What people noted.\n")
     main(["--paced", "--quick", "--seconds", "0.5", "--speed", "4", "--out", str(tmp_path)])
-    with (tmp_path / "paced.csv").open() as file:
+    with (tmp_path / "tables" / "paced.csv").open() as file:
         below, beyond = csv.DictReader(file)
     assert (below["exchange"], below["workers"], beyond["workers"], below["speed"]) == ("report's", "4", "60", "4.0")
     for row in (below, beyond):
@@ -142,8 +143,11 @@ def test_paced_validation_compares_real_processes_below_and_beyond_saturation(tm
         assert float(row["episodes_per_s_error"]) == pytest.approx(predicted / measured - 1, rel=0.01, abs=0.001)
         assert 0 <= float(row["late_share"]) <= 1
     assert float(beyond["staleness_mean_measured"]) > float(below["staleness_mean_measured"])
-    assert (tmp_path / "paced.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "paced.md").read_text().count("\n| ") == 3
+    assert (tmp_path / "main.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "README.md").read_text()
+    assert text.count("\n| ") == 4
+    assert "`python -m experiments.validate --paced --quick --seconds 0.5" in text
+    assert text.endswith("\n\nWhat people noted.\n")
     said = capsys.readouterr().out
     assert "1 of 2: report's exchange, 4 workers" in said
     assert "to go" in said

@@ -102,10 +102,11 @@ def _save_film(
 
 
 def _save_copy(checkpoint: Checkpoint, directory: Path) -> None:
-    """Write what plays, and what Keras opens: no moving averages, and nothing that waited."""
+    """Write what plays, once, and as Keras opens it: no moving averages, and nothing that waited."""
     bare = Optimizer(checkpoint.parameters.size, "sgd")
     bare.updates, settings = checkpoint.updates, {"config": checkpoint.info.get("config", {})}
-    path = save(directory, checkpoint.model_name, checkpoint.model, checkpoint.parameters, bare, settings)
+    model = checkpoint.model_name, checkpoint.model, checkpoint.parameters
+    path = save(directory, *model, bare, settings, for_play=True)
     print(f"{path}: {sum(file.stat().st_size for file in path.iterdir()) / 1000:,.0f} kB")
 
 

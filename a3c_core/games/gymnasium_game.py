@@ -64,7 +64,8 @@ class GymnasiumGame:
 
 def declared_score(spec: EnvSpec) -> Score:
     """Return what an environment says of its score, without building it; what it leaves out has defaults."""
-    solved: dict[str, Any] = {"marks": () if spec.reward_threshold is None else (spec.reward_threshold,)}
+    threshold = spec.reward_threshold
+    solved: dict[str, Any] = {} if threshold is None else {"learned_above": threshold, "marks": (threshold,)}
     try:
         entry: Any = spec.entry_point
         kind: Any = entry if callable(entry) else load_env_creator(entry)

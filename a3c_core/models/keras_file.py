@@ -45,6 +45,27 @@ def contents(model_name: str, model: Model, parameters: Vector) -> bytes:
     return filled.getvalue()
 
 
+def parameters_of(path: Path, model_name: str, model: Model) -> Vector:
+    """Return the parameters in a file that `contents` has made of the same model, to the bit.
+
+    Raises:
+        ValueError: The file holds other weights than this model has.
+    """
+    with zipfile.ZipFile(path) as file:
+        if file.getinfo(_WEIGHTS).file_size < model.spec.size * np.dtype(np.float32).itemsize:
+            raise ValueError(f"{path.name} is smaller than the model's {model.spec.size:,} parameters")
+        filled = _datasets(file.read(_WEIGHTS))
+    with zipfile.ZipFile(template(model_name, model)) as file:
+        places = _datasets(file.read(_WEIGHTS))
+    shapes = [{name: data.shape for name, data in each.items()} for each in (filled, places)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"{path.name} holds other weights than the model has")
+    parameters = np.empty(model.spec.size, np.float32)
+    for name, place in places.items():
+        parameters[place.astype(np.int64)] = filled[name]
+    return parameters
+
+
 def template(model_name: str, model: Model) -> Path:
     """Return the path of the model's template, made now if this machine has none yet, which takes some seconds."""
     settings = model_settings(model)
@@ -109,6 +130,24 @@ def _fill(weights: bytes, parameters: Vector) -> bytes:
 
         file.visititems(fill)
     return memory.getvalue()
+
+
+def _datasets(weights: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays in an HDF5 file by their names."""
+    import h5py
+
+    found = {}
+
+    def keep(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            found[name] = item[...]
+
+    try:
+        with h5py.File(io.BytesIO(weights), "r") as file:
+            file.visititems(keep)
+    except OSError as error:
+        raise ValueError(f"{_WEIGHTS} is no HDF5 file: {error}") from error
+    return found
 
 
 def _cache_folders() -> Iterator[Path]:

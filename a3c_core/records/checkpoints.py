@@ -6,6 +6,7 @@ DIR/000000012000/ is the state after 12,000 updates:
     <name>.npz     further arrays that the run gave to `save`
     <name>         further files that the run wrote itself, such as a long queue
     manifest.json  the format, what the model is, counters, and a SHA-256 digest of every file
+A copy that only plays has no learner.npz: its parameters are read from model.keras.
 It appears whole or not at all, the newest two are kept, and nothing in it can run code when it is read.
 """
 
@@ -81,19 +82,20 @@ def save(
     extra: Mapping[str, Arrays] | None = None,
     streams: Mapping[str, Write] | None = None,
     keep_all: bool = False,
+    for_play: bool = False,
 ) -> Path:
     """Write a checkpoint into `directory`, return its path, and (unless `keep_all`) remove all but the last before it.
 
     `info` is whatever JSON can hold; `extra` maps the names of further .npz files to their arrays; `streams` maps the
-    names of files too large for memory to what writes them.
+    names of files too large for memory to what writes them. With `for_play` the weights are written once, into
+    model.keras, unless the model is somebody else's: to read those back, its module would have to be imported.
     """
-    own: dict[str, Write] = {
-        _MODEL: lambda file: file.write(keras_file.contents(model_name, model, parameters)),
-        _LEARNER: _npz({"parameters": parameters, "slots": optimizer.slots}),
-    }
+    own: dict[str, Write] = {_MODEL: lambda file: file.write(keras_file.contents(model_name, model, parameters))}
+    if not for_play or is_reference(model_name):
+        own[_LEARNER] = _npz({"parameters": parameters, "slots": optimizer.slots})
     further = {**{f"{name}.npz": _npz(arrays) for name, arrays in (extra or {}).items()}, **(streams or {})}
     for name in further:
-        if name in {*own, _MANIFEST} or not _FILE_NAME.fullmatch(name):
+        if name in {_MODEL, _LEARNER, _MANIFEST} or not _FILE_NAME.fullmatch(name):
             raise ValueError(f"{name!r} can't be the name of a further file in a checkpoint")
     manifest = {
         "format": FORMAT,
@@ -212,15 +214,23 @@ def _read(path: Path) -> Checkpoint:
             if digest != _file_digest(path / name):
                 raise Damaged(f"{path / name} is damaged: its digest is not the one in {_MANIFEST}")
         arrays = {file.stem: _read_arrays(file) for file in path.glob("*.npz") if file.name in manifest["sha256"]}
-        learner, optimizer = arrays.pop("learner"), manifest["optimizer"]
+        optimizer = manifest["optimizer"]
         name, settings = manifest["model"]["name"], _heads_of_old(manifest["model"]["settings"])
+        only_plays = _LEARNER not in manifest["sha256"] and _MODEL in manifest["sha256"] and not is_reference(name)
+        learner = _learner_for_play(path / _MODEL, name, settings) if only_plays else arrays.pop("learner")
         state = learner["parameters"], optimizer["name"], learner["slots"], optimizer["updates"], optimizer["rejected"]
         checkpoint = Checkpoint(path, name, settings, *state, manifest["info"], arrays)
         if not is_reference(name):  # reading a checkpoint runs no module of others
             checkpoint.model.spec.views(checkpoint.parameters)  # refuses a vector of another size
         return checkpoint
-    except (LookupError, TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path / _MANIFEST} does not fit its files: {type(error).__name__} {error}") from error
+
+
+def _learner_for_play(file: Path, name: str, settings: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return what learner.npz would hold in a copy that only plays: parameters, and no moving averages."""
+    parameters = keras_file.parameters_of(file, name, remake_model(name, settings))
+    return {"parameters": parameters, "slots": np.empty((0, parameters.size), np.float32)}
 
 
 def _heads_of_old(settings: dict[str, Any]) -> dict[str, Any]:

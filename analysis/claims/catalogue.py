@@ -8,6 +8,7 @@ from functools import lru_cache
 from analysis.claims.claim import Claim, Judgement
 from analysis.claims.finding import NO_RUNS, Finding, corrected, together, untested
 from analysis.claims.verdicts import CROWDED
+from analysis.data import outcomes
 from analysis.data.study import Study, StudyError
 from analysis.references import resolve
 
@@ -52,7 +53,7 @@ def judge_all(study: Study, variant: str | None = None, more: Sequence[Claim] = 
 @lru_cache(maxsize=64)  # page, README and tables ask for the same verdicts
 def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[Judgement]:
     part = study.main if variant is None else study.of_variant(variant)
-    numbered = [(number, claim) for number, claim in enumerate((*load(), *more), start=1) if claim.applies(study)]
+    numbered = [(number, claim) for number, claim in enumerate((*load(), *more), start=1) if _concerns(claim, study)]
     found = [_findings(claim, study if claim.over_settings else part) for _, claim in numbered]
     open_or_not = iter(corrected(list(itertools.chain(*found))))
     judgements = []
@@ -63,9 +64,18 @@ def _judged(study: Study, variant: str | None, more: tuple[Claim, ...]) -> list[
     return judgements
 
 
+def _concerns(claim: Claim, study: Study) -> bool:
+    """Return whether a claim is about the study's game: what the report and the slides say is about Flappy Bird."""
+    speaks_of_it = study.plays_flappy_bird or not claim.source.startswith(("report", "slides"))
+    return speaks_of_it and claim.applies(study)
+
+
 @lru_cache(maxsize=256)  # a claim over all settings is asked of the same runs for each of them
 def _findings(claim: Claim, study: Study) -> list[Finding]:
     """Return what the runs that can tell say of a claim: of speed, those with a core for each process."""
+    if len(study.done) and outcomes.too_short(study):
+        text = f"Too short to tell: none of {len(study.done)} runs reached what counts as learned."
+        return [untested(text, "longer runs")]
     if not claim.of_speed or "oversubscribed" not in study.runs:
         return claim.judge(study)
     crowded = study.runs["oversubscribed"] == True  # noqa: E712  None is not False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from analysis.data.inference import chance, holm
-from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
+from analysis.data.statistics import FEWEST, Estimate
 from analysis.words import capital, count
 
 Verdict = Literal["supported", "refuted", "undecided", "not tested here"]
@@ -101,7 +101,7 @@ def _reopened(finding: Finding, tests: int) -> Finding:
 def runs_needed(estimate: Estimate, bound: float, margin: float = 0.0) -> int:
     """Return how many runs would decide what `above` could not, if the estimate stays where it is."""
     if not math.isfinite(estimate.low):
-        return FEWEST_TO_RESAMPLE
+        return FEWEST
     half = (estimate.high - estimate.low) / 2
     room = max(estimate.value - bound, bound + margin - estimate.value)  # how wide half an interval may be
     runs = math.inf if room <= 0 else math.ceil(estimate.runs * (half / room) ** 2)

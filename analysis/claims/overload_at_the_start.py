@@ -21,11 +21,12 @@ def judge(study: Study) -> list[Finding]:
 
 
 def _relief(study: Study, schedule: Schedule) -> Finding:
-    """Judge whether the load falls from the start to the end of a schedule's runs that learned."""
-    fine = outcomes.one_world(study)
-    end, start = fine.paired(schedule, schedule, "load_end")[0], fine.paired(schedule, schedule, "load_start")[0]
+    """Judge whether the load falls from the start to the end of a schedule's runs: of those that learned."""
+    hits = outcomes.learned(study, schedule)
+    end, start = (study.values(schedule, f"load_{when}")[hits].to_numpy(float) for when in ("end", "start"))
     ratio = statistics.paired_ratio(end, start)
-    text = f"With {schedule.title}, which learn, the load at the end is {with_interval(ratio)} times that at the start."
+    those = f"in the {hits.sum()} of {len(hits)} runs that learned"
+    text = f"With {schedule.title}, {those}, the load at the end is {with_interval(ratio)} times that at the start."
     return contrary(judged(text, ratio, 1.0))
 
 

@@ -2,14 +2,14 @@
 
 A difference counts from a tenth of what it is compared with (RELEVANT) on. "Better" is supported when the interval lies
 above 0, and refuted when it excludes every relevant gain; "as good" is supported when it excludes every relevant loss.
-Where only some runs of a schedule learned, "better" compares the shares that did: a mean of both kinds means nothing.
+Where only some runs of a schedule learned, "better" compares the shares that did, seed by seed.
 """
 
 from collections.abc import Callable
 
 from analysis.claims.finding import RELEVANT, Finding, contrary, judged, lacking, untested
 from analysis.data import outcomes, statistics
-from analysis.data.inference import share_difference
+from analysis.data.inference import mcnemar, share_difference
 from analysis.data.study import Schedule, Study
 from analysis.words import apart, number, percent, with_interval
 
@@ -43,16 +43,19 @@ def _ends_above(study: Study, ours: Schedule, theirs: Schedule, gain: bool) -> F
 
 def _learns_more_often(study: Study, ours: Schedule, theirs: Schedule) -> Finding:
     """Judge whether a larger share of our runs learned, by more than a tenth."""
-    hits = [outcomes.learned(study, schedule) for schedule in (ours, theirs)]
-    difference = share_difference(*((int(each.sum()), len(each)) for each in hits))
+    hits = outcomes.paired_hits(study, ours, theirs)
+    if not len(hits[0]):
+        return no_shared_seed(ours, theirs)
+    difference = share_difference(*hits)
     said = [f"{each.sum()} of {len(each)} runs with {s.title}" for each, s in zip(hits, (ours, theirs), strict=True)]
     text = f"{said[0]} learned, and {said[1]}: {with_interval(difference, percent)} more."
-    return judged(text, difference, 0.0, RELEVANT)
+    found = judged(text, difference, 0.0, RELEVANT)
+    return found._replace(chance=mcnemar(*hits) / 2) if found.verdict == "supported" else found
 
 
 def times_as(study: Study, ours: Schedule, theirs: Schedule, column: str, bound: float, text: str) -> Finding:
     """Judge whether `column` of ours is over `bound` times that of theirs; `text` has places for the ratio and both."""
-    pair = outcomes.one_world(study).paired(ours, theirs, column)
+    pair = study.paired(ours, theirs, column)
     if not len(pair[0]):
         return no_shared_seed(ours, theirs)
     ratio = statistics.paired_ratio(*pair)
@@ -91,7 +94,7 @@ def over_bound(
     estimate = outcomes.estimate(study, schedule, column)
     if not estimate.runs:
         return lacking(f"runs of {schedule.title} that record it")
-    value = with_interval(outcomes.shown_estimate(study, schedule, column), show)
+    value = with_interval(outcomes.estimate(study, schedule, column), show)
     return judged(text.format(value=value, ours=schedule.title), estimate, bound)
 
 

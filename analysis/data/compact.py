@@ -1,7 +1,7 @@
 """The compact form of a study: runs.parquet and curves.parquet, small enough for git; everything is rebuilt from them.
 
-runs.parquet has one row per cell that is or was there: its settings, how it ended, its summary, its costs, and a digest
-of its full records, and moving averages of reward and loss. curves.parquet has its records cut into bins
+runs.parquet has one row per cell that is or was there: its settings, how it ended, its summary, its costs, a digest of
+its full records, its final score, and moving averages of reward and loss. curves.parquet has its records cut into bins
 (metrics.binned).
 """
 
@@ -29,6 +29,7 @@ AVERAGES = ("reward_average", "loss_average")  # metrics.moving_averages
 _TEXT = ("cell", "config", "status", "reason", "commit", "summary", "costs", "episodes_sha256")
 _RUN_FIELDS: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in _TEXT]
 _RUN_FIELDS += [(name, pa.list_(pa.float32())) for name in AVERAGES]
+_RUN_FIELDS += [("final_score", pa.float64())]  # metrics.final_score
 _RUN_FIELDS += [("dirty", pa.bool_()), ("oversubscribed", pa.bool_()), ("played", pa.int64())]
 _COUNTS = ("bin", "episodes", "workers", "env_steps", "updates")
 _CLOCKS = ("clock_s", "arrived_s", "busy_s")
@@ -130,8 +131,15 @@ def _if_of(kind: type, value: Any) -> Any:
     return value if isinstance(value, kind) else None
 
 
-def curve_of(directory: Path, cell: str, planned: int, env_steps: int | None = None) -> pd.DataFrame:
-    """Return a cell's rows of the curves table, from its records; raise StudyError if they are unsound.
+class Measured(NamedTuple):
+    """What a cell's records come to."""
+
+    curve: pd.DataFrame  # its rows of the curves table
+    final_score: float  # metrics.final_score
+
+
+def measure(directory: Path, cell: str, planned: int, env_steps: int | None = None) -> Measured:
+    """Return what a cell's records come to; raise StudyError if they are unsound.
 
     `planned` episodes and, where they end a run, `env_steps` say what its bins are parts of.
     Where episodes took several updates, staleness and queue are those of all of them (metrics.with_updates).
@@ -154,7 +162,7 @@ def curve_of(directory: Path, cell: str, planned: int, env_steps: int | None = N
     if updates is not None:
         curve = metrics.with_updates(curve, updates)
     curve.insert(0, "cell", cell)
-    return curve
+    return Measured(curve, metrics.final_score(records, planned, env_steps))
 
 
 def averages_of(directory: Path) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """Many runs' curves as one: the interquartile mean over runs, and how far they spread."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ Column = str | Callable[[pd.DataFrame], np.ndarray]
 
 
 class Band(NamedTuple):
-    """A curve over `x` [K] with what to shade: the 95 % interval, or for fewer than 8 runs their range."""
+    """A curve over `x` [K] with its 95 % interval, which is NaN for fewer than 8 runs."""
 
     x: np.ndarray
     middle: np.ndarray
@@ -49,6 +50,23 @@ def over(study: Study, schedule: Schedule, column: Column, axis: str) -> Band:
     return _band(grid, matrix)
 
 
+def each_over(study: Study, schedule: Schedule, column: Column, axis: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return `column` of each of the schedule's runs over `axis`, as (x, y)."""
+    curves = study.each_curve(schedule)
+    return [(curve[axis].to_numpy(float), _values(curve, column)) for curve in curves]
+
+
+@lru_cache(maxsize=256)
+def of_learned(study: Study, schedule: Schedule, column: Column, axis: str) -> Band | None:
+    """Return `column` of those of the schedule's runs that learned, where others did not; None elsewhere."""
+    hits = study.values(schedule, "final_score") >= study.score.learned_above
+    if hits.nunique() < 2:
+        return None
+    seeds = hits.index[hits]
+    some = (study.runs["schedule"] != schedule.label) | study.runs["seed"].isin(seeds)
+    return over(replace(study, runs=study.runs[some]), schedule, column, axis)
+
+
 def _values(curve: pd.DataFrame, column: Column) -> np.ndarray:
     return curve[column].to_numpy(float) if isinstance(column, str) else column(curve)
 
@@ -57,17 +75,13 @@ def _band(x: np.ndarray, matrix: np.ndarray) -> Band:
     """Return the band of `matrix` [runs, K]; points where a run has no value are left out."""
     whole = np.isfinite(matrix).all(axis=0)
     x, matrix = x[whole], matrix[:, whole]
-    if len(matrix) < statistics.FEWEST_TO_RESAMPLE or not matrix.size:
-        low, high = (matrix.min(axis=0), matrix.max(axis=0)) if matrix.size else (matrix[0], matrix[0])
-    else:
-        low, high = statistics.interval(matrix)
+    low, high = statistics.interval(matrix) if matrix.size else (matrix[0], matrix[0])
     return Band(x, statistics.iqm(matrix, axis=0) if matrix.size else matrix[0], low, high, len(matrix))
 
 
 def spread_words(runs: int) -> str:
-    """Return what the shading of a figure with that many runs means."""
+    """Return what lines and shading of a figure with that many runs mean."""
     if runs == 1:
         return "one run each"
-    if runs < statistics.FEWEST_TO_RESAMPLE:
-        return f"mean of {runs} runs, shaded: their range" if runs < 4 else f"IQM of {runs} runs, shaded: their range"
-    return f"IQM of {runs} runs, shaded: 95 % interval"
+    middle = "mean" if runs < 4 else "IQM" if runs < statistics.FEWEST else "IQM, 95 % interval"
+    return f"thick: all {runs} runs ({middle}); thin: each run"

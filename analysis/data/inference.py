@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from analysis.data.statistics import LEVEL, NOTHING, Estimate, degrees_of_freedom, share
+from analysis.data.statistics import LEVEL, NOTHING, Estimate, share
 
 ERROR = (1 - LEVEL) / 2  # on each side
 _DRAWS = 4_000  # of a permutation test
@@ -23,7 +23,7 @@ def chance(estimate: Estimate, bound: float) -> float:
     half = estimate.value - estimate.low if estimate.value > bound else estimate.high - estimate.value
     if half <= 0:
         return 0.0
-    freedom = degrees_of_freedom(estimate.runs)
+    freedom = max(1, estimate.runs - 1)
     return float(special.stdtr(freedom, abs(estimate.value - bound) / half * special.stdtrit(freedom, ERROR)))
 
 
@@ -40,15 +40,45 @@ def alike(difference: Estimate, margin: float) -> bool:
     return bool(difference.low > -margin and difference.high < margin)
 
 
-def share_difference(ours: tuple[int, int], theirs: tuple[int, int]) -> Estimate:
-    """Return how much larger the share of ours (hits, runs) is than theirs, with Newcombe's (1998) interval."""
-    a, b = share(*ours), share(*theirs)
-    if not a.runs or not b.runs:
+def share_difference(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Return how much larger the share of `ours` (bool [runs]) is than that of `theirs`, paired by position.
+
+    The interval is Newcombe's for paired shares (1998, method 10): Wilson's of each share, with the correlation of the
+    two put in between.
+    """
+    ours, theirs = np.asarray(ours, bool), np.asarray(theirs, bool)
+    if not len(ours):
         return NOTHING
+    a, b = share(int(ours.sum()), len(ours)), share(int(theirs.sum()), len(theirs))
+    correlation = _correlation(ours, theirs)
+    below = a.value - a.low, b.high - b.value
+    above = a.high - a.value, b.value - b.low
+    low, high = (x**2 - 2 * correlation * x * y + y**2 for x, y in (below, above))
     value = a.value - b.value
-    low = value - np.hypot(a.value - a.low, b.high - b.value)
-    high = value + np.hypot(a.high - a.value, b.value - b.low)
-    return Estimate(value, float(low), float(high), min(a.runs, b.runs))
+    return Estimate(value, float(value - np.sqrt(max(low, 0.0))), float(value + np.sqrt(max(high, 0.0))), len(ours))
+
+
+def _correlation(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Return the correlation of two columns of hits, as Newcombe's method takes it: 0 where one never varies."""
+    if ours.all() or theirs.all() or not ours.any() or not theirs.any():
+        return 0.0
+    both, neither = int((ours & theirs).sum()), int((~ours & ~theirs).sum())
+    only_ours, only_theirs = int((ours & ~theirs).sum()), int((~ours & theirs).sum())
+    product: float = both * neither - only_ours * only_theirs
+    if product > 0:
+        product = max(product - len(ours) / 2, 0)  # a correction for continuity
+    margins = (both + only_ours) * (only_theirs + neither) * (both + only_theirs) * (only_ours + neither)
+    return product / float(np.sqrt(margins))
+
+
+def mcnemar(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Return McNemar's exact p-value, two-sided, of "both shares are the same" for hits that are paired by position."""
+    from scipy.stats import binomtest  # takes half a second to load
+
+    ours, theirs = np.asarray(ours, bool), np.asarray(theirs, bool)
+    only_ours, only_theirs = int((ours & ~theirs).sum()), int((~ours & theirs).sum())
+    differing = only_ours + only_theirs
+    return float(binomtest(only_ours, differing).pvalue) if differing else 1.0
 
 
 def interaction_chance(effects: np.ndarray) -> float:

@@ -23,7 +23,7 @@ from a3c_core.saved_settings import of_saved
 from a3c_core.schedules import ScheduleConfig, parse_workers
 from a3c_core.virtual.costs import CostProfile
 from analysis.data import capacity, compact, metrics, stations
-from analysis.data.score import StudyScore, score_of
+from analysis.data.score import StudyScore, score_of, with_untrained
 from analysis.data.study import Study, StudyError, schedule_label, variant_label
 
 OnCell = Callable[[int, int], None]  # (cells read, cells in all)
@@ -37,6 +37,8 @@ class Plan(NamedTuple):
     question: str
     axes: dict[str, list[Any]]
     cells: list[dict[str, Any]]
+    prediction: str = ""
+    learned_above: float | None = None  # by the study's grid
 
 
 def load_study(folder: Path | str, on_cell: OnCell | None = None) -> Study:
@@ -54,7 +56,9 @@ def read_plan(folder: Path) -> Plan:
         raise StudyError(f"{folder} holds no study: it has no {STUDY}, which run_sweep.py writes")
     if not content["cells"]:
         raise StudyError(f"{folder / STUDY} plans no cells")
-    return Plan(content["name"], content["question"], content["axes"], content["cells"])
+    grid = content.get("grid") or {}
+    stated = grid.get("prediction") or "", grid.get("learned_above")
+    return Plan(content["name"], content["question"], content["axes"], content["cells"], *stated)
 
 
 class Gathered(NamedTuple):
@@ -132,17 +136,21 @@ def _read_cell(directory: Path, cell: dict[str, Any], old: Kept) -> Kept:
     old_row, curve = old
     planned = cell["config"]["episodes"], cell["config"].get("env_steps")
     try:
-        averages: Mapping[str, Any] = {name: (old_row or {}).get(name) for name in compact.AVERAGES}
+        known: dict[str, Any] = {name: (old_row or {}).get(name) for name in (*compact.AVERAGES, "final_score")}
         same = old_row is not None and old_row["episodes_sha256"] == row["episodes_sha256"]
-        if not same or curve is None or any(values is None for values in averages.values()):
-            curve = compact.curve_of(directory, cell["id"], *planned)
-            averages = compact.averages_of(directory)
-        row |= averages
+        if not same or curve is None or any(map(_is_missing, known.values())):
+            curve, final_score = compact.measure(directory, cell["id"], *planned)
+            known = {**compact.averages_of(directory), "final_score": final_score}
+        row |= known
         if problem := flaw(directory, *planned):
             raise StudyError(problem)
     except StudyError as error:
         return {**row, "status": "unreadable", "reason": str(error)}, None
     return row, curve
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 def assemble(plan: Plan, tables: compact.Compact) -> Study:
@@ -152,17 +160,47 @@ def assemble(plan: Plan, tables: compact.Compact) -> Study:
     rows = {row["cell"]: row for row in every if compact.is_of(row, planned[row["cell"]])}
     ours = tables.curves[tables.curves["cell"].isin(rows)].reset_index(drop=True)
     curves = _by_cell(ours)
-    runs = pd.DataFrame([_run_row(cell, rows.get(cell["id"]), curves.get(cell["id"])) for cell in plan.cells])
+    score = _score(plan, [float(curve["score"].iloc[0]) for curve in curves.values()])
+    found = [_run_row(cell, rows.get(cell["id"]), curves.get(cell["id"]), score) for cell in plan.cells]
+    runs = pd.DataFrame(found)
     repeated = runs.duplicated(["schedule", "variant", "seed"])
     runs = runs[~repeated].reset_index(drop=True)
-    return Study(plan.name, plan.question, plan.axes, runs, ours, _score(plan.cells[0]["config"]))
+    runs, identical = _without_identical(runs, curves)
+    return Study(
+        plan.name, plan.question, plan.axes, runs, ours, score, identical=identical, prediction=plan.prediction
+    )
 
 
-def _score(config: Mapping[str, Any]) -> StudyScore:
-    return score_of(config.get("environment", {}).get("id", EnvironmentConfig().id))
+def _without_identical(
+    runs: pd.DataFrame, curves: Mapping[str, pd.DataFrame]
+) -> tuple[pd.DataFrame, tuple[tuple[str, str], ...]]:
+    """Return the runs without schedules whose curves are exactly those of another one, and which these are.
+
+    Growing schedules with different ends are the same where none comes so far: two copies are no two observations.
+    """
+    same: list[tuple[str, str]] = []
+    seen: dict[tuple[object, ...], str] = {}
+    dynamic = runs[runs["dynamic"] & runs["cell"].isin(curves)]
+    for (variant, schedule), rows in dynamic.groupby(["variant", "schedule"], sort=False):
+        cells = rows[["seed", "cell"]].values.tolist()
+        told = sorted((seed, curves[cell].drop(columns="cell").to_numpy(float).tobytes()) for seed, cell in cells)
+        what = (variant, *told)
+        if what in seen:
+            same.append((seen[what], str(schedule)))
+        seen.setdefault(what, str(schedule))
+    left_out = {schedule for _, schedule in same}
+    return runs[~runs["schedule"].isin(left_out)].reset_index(drop=True), tuple(dict.fromkeys(same))
 
 
-def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.DataFrame | None) -> dict[str, Any]:
+def _score(plan: Plan, firsts: Sequence[float]) -> StudyScore:
+    """Return the score of the study's game; `firsts` are the mean scores of the runs' first bins."""
+    environment = plan.cells[0]["config"].get("environment", {}).get("id", EnvironmentConfig().id)
+    return with_untrained(score_of(environment, plan.learned_above), firsts)
+
+
+def _run_row(
+    cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.DataFrame | None, score: StudyScore
+) -> dict[str, Any]:
     """Return what is known of one cell: its place in the study, how it ended, and its numbers."""
     config, chosen = cell["config"], cell["settings"]
     schedule = config.get("schedule", {})
@@ -196,8 +234,7 @@ def _run_row(cell: dict[str, Any], row: Mapping[Any, Any] | None, curve: pd.Data
         return result
     summary = compact.parsed(known.get("summary"))
     numbers = {name: value for name, value in summary.items() if isinstance(value, int | float)}
-    score = _score(config)
-    measured = metrics.run_metrics(curve, score)
+    measured = metrics.run_metrics(curve, score, known.get("final_score"))
     profile = _profile(known.get("costs"))
     derived = {
         **numbers,

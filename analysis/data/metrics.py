@@ -1,7 +1,8 @@
 """What a run's records say, as pure functions: binned curves, scores, time to a score, load of the master, collapse.
 
 Curves are cut into equal parts of the *planned* episodes, so that bin 37 means the same in every run of a study, also
-in one that ended early; or of the planned env steps, where these end a run. All else is computed from the curves.
+in one that ended early; or of the planned env steps, where these end a run. What ends beyond the plan is in no bin:
+only long episodes are still under way then. The final score is computed from the records, all else from the curves.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pandas as pd
 from analysis.data.score import StudyScore
 
 BINS = 100  # one bin is 1 % of a run
+WINDOW = (0.85, 0.95)  # of a run: episodes that start in it make the final score; all of them have finished at its end
 AVERAGED_EVERY = 500  # episodes between two values of a moving average
 COEFFICIENT = 0.04  # of the published run's moving averages
 BACKLOG = 10.0  # gradients waiting per worker: more than this is a master that fell behind
@@ -57,7 +59,8 @@ def binned(
 ) -> pd.DataFrame:
     """Return one row per bin of a run's `records` (COLUMNS, in the order in which the master dealt with them).
 
-    With `planned_env_steps` bins are parts of these; one in which no episode ended is left out.
+    With `planned_env_steps` bins are parts of these; one in which no episode ended is left out. So is an episode that
+    ended when all of the plan had been played.
     Means over the bin's episodes: score, return, steps, truncated (share), staleness (updates), queue
     (gradients found waiting), queue_wait_s, episode_s (start to arrival), entropy, gradient_norm, applied (share).
     Values at its end: episodes, env_steps, updates, clock_s, arrived_s (last arrival), busy_s (master), workers (most).
@@ -67,7 +70,9 @@ def binned(
     if planned_env_steps is not None:
         parts, planned = bins, planned_env_steps
         position = records["steps"].to_numpy(np.int64).cumsum() - 1
-    number = np.minimum(position * parts // planned, parts - 1)  # a real run may play a few more
+    number = position * parts // planned
+    within = number < parts
+    records, number = records[within], number[within]
     groups = records.groupby(number)
     curve = groups[list(_MEANS.values())].mean().rename(columns={old: new for new, old in _MEANS.items()})
     curve["episode_s"] = (records["finished_s"] - records["started_s"]).groupby(number).mean()
@@ -89,9 +94,10 @@ def with_updates(curve: pd.DataFrame, updates: pd.DataFrame) -> pd.DataFrame:
     """Return a curve whose staleness, queue and queue_wait_s are means over all updates, not only episodes' last ones.
 
     An update (UPDATE_COLUMNS) belongs to the first bin that ends (`clock_s`) no earlier than it was dealt with; what
-    came after the last episode belongs to the last bin. A bin that ends when the one before it did keeps its episodes'.
+    came after the last bin belongs to none. A bin that ends when the one before it did keeps its episodes'.
     """
-    number = np.searchsorted(curve["clock_s"], updates["applied_s"]).clip(max=len(curve) - 1)
+    number = np.searchsorted(curve["clock_s"], updates["applied_s"])
+    updates, number = updates[number < len(curve)], number[number < len(curve)]
     groups = updates.assign(queue_wait_s=updates["applied_s"] - updates["arrived_s"]).groupby(number)
     means = groups[["staleness", "queue_length", "queue_wait_s"]].mean().rename(columns={"queue_length": "queue"})
     curve = curve.copy()
@@ -173,30 +179,59 @@ def last_tenth(curve: pd.DataFrame) -> pd.DataFrame:
     return curve.iloc[-max(1, len(curve) // 10) :]
 
 
-def final_score(curve: pd.DataFrame) -> float:
-    """Return the mean score over the last tenth of the run: what it has learned."""
-    return float(last_tenth(curve)["score"].mean())
+def final_score(records: pd.DataFrame, planned_episodes: int, planned_env_steps: int | None = None) -> float:
+    """Return the mean score of the episodes that started in WINDOW of a run: what it has learned.
+
+    Episodes are put in the order of their start. WINDOW is a part of the planned episodes, or of the planned env steps
+    where these end a run; of a run that ended early, of what it played.
+
+    Args:
+        records: score, steps and started_s of all episodes.
+        planned_episodes: how many episodes end the run.
+        planned_env_steps: how many env steps end the run, if they do.
+    """
+    ordered = records.sort_values("started_s", kind="stable")
+    sizes = np.ones(len(ordered)) if planned_env_steps is None else ordered["steps"].to_numpy(float)
+    place = sizes.cumsum() - sizes  # what had been started before each episode
+    played = min(float(planned_env_steps or planned_episodes), float(sizes.sum()))
+    inside = (place >= WINDOW[0] * played) & (place < WINDOW[1] * played)
+    scores = ordered["score"].to_numpy(float)
+    return float(scores[inside].mean() if inside.any() else scores[-1:].mean())
+
+
+def final_score_of_curve(curve: pd.DataFrame) -> float:
+    """Return the final score as far as a curve tells it: of the episodes that *ended* in WINDOW.
+
+    It stands in where older tables have no final score and the records are gone.
+    """
+    bins = np.arange(len(curve))
+    first = min(int(WINDOW[0] * len(bins)), len(bins) - 1)
+    inside = (bins >= first) & (bins < max(first + 1, round(WINDOW[1] * len(bins))))
+    counts = np.where(inside, per_bin(curve["episodes"].to_numpy(float)), 0.0)
+    return float(_ratio((counts * curve["score"].to_numpy(float)).sum(), counts.sum()))
 
 
 def mean_score(curve: pd.DataFrame) -> float:
-    """Return the mean score over the whole run: the area under the learning curve per episode."""
+    """Return the mean over the bins of a run: the area under its learning curve, over what ends the run."""
     return float(curve["score"].mean())
 
 
 def peak_score(curve: pd.DataFrame) -> float:
-    """Return the best mean score of any tenth of the run."""
+    """Return the best mean score per episode of any tenth of the run."""
     window = max(1, len(curve) // 10)
-    return float(curve["score"].rolling(window).mean().max())
+    counts = pd.Series(per_bin(curve["episodes"].to_numpy(float)))
+    totals = (counts * curve["score"].to_numpy(float)).rolling(window).sum()
+    return float((totals / counts.rolling(window).sum()).max())
 
 
-def held_share(curve: pd.DataFrame, learned_above: float) -> float:
+def held_share(final: float, curve: pd.DataFrame, learned_above: float) -> float:
     """Return the share of its best tenth that a run still has at its end: 1 is stable, 0 has forgotten everything.
 
     NaN if even the best tenth lies below `learned_above`, since nothing was learned that could be kept, or below 0,
     where shares mean nothing.
     """
     peak = peak_score(curve)
-    return final_score(curve) / peak if peak > 0 and peak >= learned_above else float("nan")
+    return final / peak if peak > 0 and peak >= learned_above else float("nan")
 
 
 def times_to(curve: pd.DataFrame, marks: Sequence[float]) -> dict[str, float]:
@@ -219,15 +254,22 @@ def collapsed(final: float, queue_peak: float, workers_max: float, overloaded: b
     return final < learned_above and (overloaded or queue_peak > BACKLOG * workers_max)
 
 
-def run_metrics(curve: pd.DataFrame, score: StudyScore) -> dict[str, float]:
-    """Return the numbers of one run that figures, tables and verdicts use; `score` is that of its game."""
+def run_metrics(curve: pd.DataFrame, score: StudyScore, final: float | None = None) -> dict[str, float]:
+    """Return the numbers of one run that figures, tables and verdicts use.
+
+    Args:
+        curve: its bins.
+        score: that of its game.
+        final: its final score, from its records; None where these are gone.
+    """
+    final = final_score_of_curve(curve) if final is None or np.isnan(final) else final
     start, end, arrived = first_tenth(curve), last_tenth(curve), arriving(curve)
     service_s = float(_ratio(start["busy_s"].iloc[-1], start["updates"].iloc[-1]))
     return {
-        "final_score": final_score(curve),
+        "final_score": final,
         "mean_score": mean_score(curve),
         "peak_score": peak_score(curve),
-        "held_share": held_share(curve, score.learned_above),
+        "held_share": held_share(final, curve, score.learned_above),
         "steps_start": float(start["steps"].mean()),
         "steps_end": float(end["steps"].mean()),
         "steps_per_s": float(_ratio(curve["env_steps"].iloc[-1], curve["clock_s"].iloc[-1])),

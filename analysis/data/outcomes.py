@@ -1,12 +1,11 @@
-"""What figures, claims and the answer all ask of a study: which runs learned, and what to compare them with.
+"""What figures, claims and pages all ask of a study: which runs learned, and what to compare them with.
 
-Near the number of workers that a master just bears, some runs learn and others do not. Their mean is that of two worlds
-and belongs to neither, so such runs are told by two numbers: the share that learned, and what those scored.
+Every figure and score is of all runs. Near the number of workers that a master keeps up with, some runs learn and
+others do not. There the share that learned stands beside, and the score of those that learned as a second number with
+its own count of runs.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,13 @@ from analysis.data.study import Schedule, Study
 
 
 def learned(study: Study, schedule: Schedule) -> pd.Series:
-    """Return, by seed, which of a schedule's runs learned something by their end."""
+    """Return, by seed, which of a schedule's runs have a final score that counts as learned."""
     return study.values(schedule, "final_score") >= study.score.learned_above
+
+
+def too_short(study: Study) -> bool:
+    """Return whether no run of any worker count or setting has learned: such runs are too short to tell."""
+    return not bool((study.done["final_score"] >= study.score.learned_above).any())
 
 
 def share_learned(study: Study, schedule: Schedule) -> statistics.Estimate:
@@ -26,30 +30,27 @@ def share_learned(study: Study, schedule: Schedule) -> statistics.Estimate:
     return statistics.share(int(hits.sum()), len(hits))
 
 
+def paired_hits(study: Study, ours: Schedule, theirs: Schedule) -> tuple[np.ndarray, np.ndarray]:
+    """Return which runs of both schedules learned, for the seeds that they share, in the same order."""
+    scores = study.paired(ours, theirs, "final_score")
+    return scores[0] >= study.score.learned_above, scores[1] >= study.score.learned_above
+
+
 def is_mixed(study: Study, schedule: Schedule) -> bool:
     """Return whether some of a schedule's runs learned and others did not."""
     return learned(study, schedule).nunique() > 1
 
 
 def estimate(study: Study, schedule: Schedule, column: str = "final_score") -> statistics.Estimate:
-    """Return `column` over a schedule's runs: over those that learned, where others did not."""
-    return one_world(study).estimate(schedule, column)
-
-
-def shown_estimate(study: Study, schedule: Schedule, column: str = "final_score") -> statistics.Estimate:
-    """Return the same as people read it: where no run is below 0, neither is the interval, by Student or not."""
-    found = estimate(study, schedule, column)
+    """Return `column` over all of a schedule's runs; where no run is below 0, neither is the interval."""
+    found = study.estimate(schedule, column)
     lowest = study.values(schedule, column).min()
     return found._replace(low=max(found.low, 0.0)) if lowest >= 0 and found.low < 0 else found
 
 
-@lru_cache(maxsize=256)  # the same part for every panel, so that its curves are computed once
-def one_world(study: Study) -> Study:
-    """Return the study without the runs that learned nothing where others of their schedule and settings did."""
-    hit = study.runs["final_score"] >= study.score.learned_above
-    groups = [study.runs["variant"], study.runs["schedule"]]
-    some = hit.groupby(groups).transform("any")
-    return study if (hit | ~some).all() else replace(study, runs=study.runs[hit | ~some])
+def estimate_of_learned(study: Study, schedule: Schedule, column: str = "final_score") -> statistics.Estimate:
+    """Return `column` over those of a schedule's runs that learned; its `runs` says how many these are."""
+    return statistics.estimate(study.values(schedule, column)[learned(study, schedule)].dropna().to_numpy(float))
 
 
 def split_by_learning(study: Study, schedules: Sequence[Schedule]) -> tuple[list[Schedule], list[Schedule]]:

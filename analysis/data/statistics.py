@@ -1,26 +1,16 @@
 """Interquartile means, intervals over runs, paired comparisons (Agarwal et al. 2021).
 
-The unit is always a run, never an episode. Which interval, and why (coverage of a 95 % interval for the interquartile
-mean, 2,000 to 3,000 draws each of normal, lognormal, t, bimodal and gamma populations):
+The unit is always a run, never an episode. Runs that either learn or fail have two peaks, and no interval from few runs
+covers their mean: with 3 runs the best known ones cover 64 to 75 % instead of 95 %, with 5 runs 42 to 94 %. So there is
+no interval from fewer than FEWEST runs: pages show every run, and the share that learned.
 
-| runs | percentile bootstrap | half widened | widened | Student's t on winsorised runs |
-|---|---|---|---|---|
-| 3 | 0.68 to 0.79 | | | 0.91 to 0.96 |
-| 5 | 0.89 to 0.91 | | 0.93 to 0.94 | 0.93 to 0.94 |
-| 6 | 0.89 to 0.91 | 0.92 to 0.93 | 0.94 to 0.95 | 0.93 to 0.95 |
-| 8 | 0.93 to 0.94 | 0.95 to 0.96 | 0.97 | 0.91 to 0.94 |
-| 10 | 0.93 to 0.94 | 0.95 | 0.96 to 0.97 | 0.93 to 0.95 |
-| 20 | 0.94 | 0.95 | 0.95 to 0.96 | 0.94 to 0.95 |
-
-The plain percentile bootstrap, rliable's, is too narrow for few runs, since it knows nothing of Student's t.
-Percentiles as far out as the t distribution says (Hesterberg 2015, What teachers should know about the bootstrap)
-are too wide here, since a resample's interquartile mean varies more than the sample's. Halfway between the two is
-right from 8 runs on. Below 8 resampling can't help much, because it never leaves the range of the data; there it is
-Student's t for a trimmed mean (Tukey & McLaughlin 1963). Every call has its own generator with a fixed seed: equal
-data give equal intervals.
+From FEWEST runs on it is a percentile bootstrap of the interquartile mean with tails half way between the normal
+distribution's and Student's t's. Coverage of the 95 % interval (2,000 draws each of normal, lognormal and two-peaked
+populations, of which 10, 30 and 50 % learn): 92 to 96 % with 8, 10 and 20 runs. The plain percentile bootstrap, which
+is rliable's, covers 89 to 94 % with 8 and 10 runs, SciPy's BCa 83 to 95 %. Every call has its own generator with a
+fixed seed: equal data give equal intervals.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,7 +19,7 @@ from scipy import special  # `stats` has the same functions, and takes half a se
 
 RESAMPLES = 2_000
 LEVEL = 0.95
-FEWEST_TO_RESAMPLE = 8
+FEWEST = 8  # runs that an interval rests on
 _TRIM = 0.25
 _SEED = 20_210_830
 
@@ -37,7 +27,7 @@ Statistic = Callable[[np.ndarray], np.ndarray]  # [..., runs] -> [...]
 
 
 class Estimate(NamedTuple):
-    """A point estimate, its 95 % interval (NaN where there is none: a single run), and the runs it rests on."""
+    """A point estimate, its 95 % interval (NaN if there is none: fewer than FEWEST runs), and the runs it rests on."""
 
     value: float
     low: float
@@ -73,12 +63,13 @@ def estimate(values: np.ndarray) -> Estimate:
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 95 % interval (low [K], high [K]) of the interquartile mean of each column of `values` [runs, K]."""
+    """Return the 95 % interval (low [K], high [K]) of the interquartile mean of each column of `values` [runs, K].
+
+    Both are NaN for fewer than FEWEST runs.
+    """
     runs = len(values)
-    if runs == 1:
+    if runs < FEWEST:
         return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    if runs < FEWEST_TO_RESAMPLE:
-        return _student_interval(values)
     rows = np.random.default_rng(_SEED).integers(0, runs, (RESAMPLES, runs))
     draws = np.stack([_iqm_of_rows(column[rows]) for column in values.T], axis=1)  # [RESAMPLES, K]
     tail = (1 - LEVEL) / 2
@@ -104,10 +95,10 @@ def share(hits: int, runs: int) -> Estimate:
     """Return the share of `hits` among `runs` with Wilson's (1927) interval."""
     if runs == 0:
         return NOTHING
-    hit, z = hits / runs, float(special.ndtri((1 + LEVEL) / 2))
-    scale = 2 * (runs + z**2)
-    middle, half = (2 * runs * hit + z**2) / scale, z / scale * math.sqrt(4 * runs * hit * (1 - hit) + z**2)
-    return Estimate(hit, middle - half if hits else 0.0, middle + half if hits < runs else 1.0, runs)
+    from scipy.stats import binomtest  # takes half a second to load
+
+    found = binomtest(hits, runs).proportion_ci(LEVEL, "wilson")
+    return Estimate(hits / runs, float(found.low), float(found.high), runs)
 
 
 def probability_of_improvement(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -158,24 +149,6 @@ def _iqm_of_rows(draws: np.ndarray) -> np.ndarray:
     return np.sort(draws, axis=1)[:, cut : draws.shape[1] - cut].mean(axis=1)
 
 
-def degrees_of_freedom(runs: int) -> int:
-    """Return those of Student's t that belong to an interval over so many runs."""
-    cut = int(_TRIM * runs) if runs < FEWEST_TO_RESAMPLE else 0
-    return max(1, runs - 2 * cut - 1)
-
-
 def _quantiles(draws: np.ndarray, tail: float) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return low, high
-
-
-def _student_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Tukey & McLaughlin's interval for the trimmed mean of each column of `values` [runs, K]."""
-    runs = len(values)
-    cut = int(_TRIM * runs)
-    ordered = np.sort(values, axis=0)
-    winsorised = np.clip(ordered, ordered[cut], ordered[runs - 1 - cut])
-    error = winsorised.std(axis=0, ddof=1) / ((1 - 2 * cut / runs) * np.sqrt(runs))
-    half = special.stdtrit(degrees_of_freedom(runs), (1 + LEVEL) / 2) * error
-    middle = iqm(values, axis=0)
-    return middle - half, middle + half

@@ -31,12 +31,20 @@ class Study:
     score: StudyScore = field(default_factory=lambda: score_of(FLAPPY_BIRD))  # of the game that was played
     whole: "Study | None" = None  # what this is a part of
     folder: Path | None = None  # where it lies, if it was read from there
+    identical: tuple[tuple[str, str], ...] = ()  # (schedule, another with the very same runs, which is left out)
+    prediction: str = ""  # of the grid's author, before the runs
     origins: tuple[str, ...] = ()  # the folders of the studies whose runs these are, if it is a comparison
 
     @cached_property
     def done(self) -> pd.DataFrame:
         """The runs that ended as they should."""
         return self.runs[self.runs["status"].isin(DONE)]
+
+    @property
+    def plays_flappy_bird(self) -> bool:
+        """Whether the game is Flappy Bird, ours or PLE's: the only one that the report and the slides speak of."""
+        games = self.runs["environment.id"] if "environment.id" in self.runs else pd.Series([FLAPPY_BIRD])
+        return all(str(game).endswith("/FlappyBird-v0") for game in games)
 
     @cached_property
     def missing(self) -> pd.DataFrame:

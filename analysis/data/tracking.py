@@ -142,8 +142,9 @@ def _read_run(client: "MlflowClient", run: "Run") -> tuple[dict[str, Any], dict[
         curve = None
         if row["status"] in DONE:
             try:
-                curve = compact.curve_of(directory, name, config["episodes"])
-                row |= compact.averages_of(directory)
+                measured = compact.measure(directory, name, config["episodes"], config.get("env_steps"))
+                curve = measured.curve
+                row |= {**compact.averages_of(directory), "final_score": measured.final_score}
             except StudyError as error:
                 row |= {"status": "unreadable", "reason": str(error)}
         else:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 from analysis.data.study import Study, StudyError
 from analysis.figures.figure import SECTIONS, Figures, StudyFigure
-from analysis.figures.main import main_figure
+from analysis.figures.main import MAIN, main_figure
 from analysis.references import resolve
 
 FIGURES = (
     "analysis.figures.settings:figures",
+    "analysis.figures.edge:FIGURE",
     "analysis.figures.collapse_map:FIGURE",
     "analysis.figures.factors:FIGURE",
     "analysis.figures.dose:FIGURE",
@@ -75,7 +76,7 @@ def _of(figures: Figures, study: Study) -> Sequence[StudyFigure]:
 
 def _check(figures: Sequence[StudyFigure]) -> None:
     """Refuse figures that would overwrite each other or stand nowhere on the page."""
-    for name, times in Counter(["main", *(figure.name for figure in figures)]).items():
+    for name, times in Counter([MAIN, *(figure.name for figure in figures)]).items():
         if times > 1:
             raise StudyError(f"{times} figures are called {name}: each needs a name of its own")
     for figure in figures:

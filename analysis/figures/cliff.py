@@ -12,7 +12,7 @@ from analysis.figures.sentences import sentence as as_sentence
 from analysis.words import listed, percent
 
 _APART = 1.008  # times as many workers, from a setting's marker to the next one's
-_MANY = 5  # worker counts that make a cliff visible
+_MANY = 4  # worker counts that make a cliff visible
 _MOST_SAID = 4  # settings in a row that people still read
 
 
@@ -67,7 +67,9 @@ def _share(row: pd.Series) -> str:
 
 
 def applies(study: Study) -> bool:
-    """Apply where some setting has many fixed worker counts."""
+    """Apply where some setting has many fixed worker counts, and not all runs learned."""
+    if bool((study.done["final_score"] >= study.score.learned_above).all()):
+        return False
     parts = [study.of_variant(variant) for variant in study.done_variants]
     return any(len(part.schedules(dynamic=False)) >= _MANY for part in parts)
 

@@ -1,6 +1,5 @@
 """What is learned from gradients that come late by a known number of updates, by optimizer."""
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -15,32 +14,25 @@ _FEWEST = 3  # delays, the least that make a curve
 
 
 def doses(study: Study) -> pd.DataFrame:
-    """Return a row for each optimizer and delay: the staleness that came of it, who learned, and what those scored."""
+    """Return a row for each optimizer and delay: staleness, the share that learned, and the score of all runs."""
     rows = []
     for (optimizer, hold), runs in study.done.groupby(["optimizer", "hold"]):
         fine = runs[runs["final_score"] >= study.score.learned_above]
         share = statistics.share(len(fine), len(runs))
-        score = _spread(fine["final_score"].to_numpy(float))
+        score = statistics.estimate(runs["final_score"].to_numpy(float))[:3]
         stale = float(runs["staleness_mean"].median())
         rows.append((optimizer, hold, stale, len(runs), *share[:3], *score))
     names = ["optimizer", "hold", "staleness", "runs", "share", "share_low", "share_high"]
     return pd.DataFrame(rows, columns=[*names, "score", "score_low", "score_high"])
 
 
-def _spread(scores: np.ndarray) -> tuple[float, float, float]:
-    """Return the interquartile mean with its interval, or with the range of the runs where they are few."""
-    value, low, high, runs = statistics.estimate(scores)
-    few = 0 < runs < statistics.FEWEST_TO_RESAMPLE
-    return (value, float(scores.min()), float(scores.max())) if few else (value, low, high)
-
-
 def plot_score(study: Study, ax: Axes) -> Axes:
-    """Draw the score of the runs that learned over the staleness of their gradients."""
+    """Draw the score of all runs over the staleness of their gradients."""
     _draw(study, ax, "score")
     style.from_zero(ax)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What late gradients teach")
-    style.note(ax, "IQM of the runs that learned; lines: 95 % interval or range")
+    style.note(ax, "IQM of all runs; lines: 95 % intervals")
     return ax
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.data import outcomes, statistics
+from analysis.data import outcomes
 from analysis.data.outcomes import reference_score
 from analysis.data.study import Schedule, Study
 from analysis.figures import style
@@ -50,7 +50,7 @@ def plot_frontier(study: Study, ax: Axes) -> Axes:
 def _draw_point(ax: Axes, point: Mapping[Any, float], schedule: Schedule, label: str) -> None:
     """Draw a schedule's point with its intervals."""
     shade = style.tone(schedule)
-    if np.isfinite(point["learning_low"]) and point["runs"] >= statistics.FEWEST_TO_RESAMPLE:
+    if np.isfinite(point["learning_low"]):
         ax.plot([point["speed"]] * 2, [point["learning_low"], point["learning_high"]], color=shade, linewidth=1.6)
         ax.plot([point["speed_low"], point["speed_high"]], [point["learning"]] * 2, color=shade, linewidth=1.6)
     face = "white" if schedule.dynamic else shade
@@ -62,7 +62,7 @@ def frontier_points(study: Study) -> pd.DataFrame:
     """Return one row per schedule: speed and learning with their intervals, and whether no other beats it in both."""
     rows = {}
     for schedule in study.schedules():
-        speed, learning = (outcomes.shown_estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
+        speed, learning = (outcomes.estimate(study, schedule, column) for column in ("steps_per_s", "mean_score"))
         rows[schedule.label] = (*speed[:3], *learning[:3], learning.runs)
     names = [*_SPEEDS, "learning", "learning_low", "learning_high", "runs"]
     points = pd.DataFrame.from_dict(rows, orient="index", columns=names)

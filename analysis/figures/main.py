@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from analysis.data import outcomes, statistics
+from analysis.data import outcomes
 from analysis.data.capacity import limit_of
 from analysis.data.study import Schedule, Study
 from analysis.figures import (
@@ -14,6 +14,7 @@ from analysis.figures import (
     collapse_map,
     domination,
     dose,
+    edge,
     factors,
     fixed_workers,
     hours,
@@ -26,7 +27,9 @@ from analysis.figures.figure import StudyFigure
 from analysis.figures.panels import draw_limit, named, plot_score
 from analysis.figures.sentences import of_scores
 
+MAIN = "main"  # the name of the figure that answers, whichever it is
 _ANSWERS = (  # each made for one kind of question
+    edge.FIGURE,
     collapse_map.FIGURE,
     dose.FIGURE,
     factors.FIGURE,
@@ -42,15 +45,15 @@ def main_figure(study: Study) -> StudyFigure:
     """Return the figure that answers the study's question."""
     for answer in _ANSWERS:
         for figure in answer.of(study):
-            return figure._replace(name="main")
+            return figure._replace(name=MAIN)
     for figure in algorithms.figures(study):
-        return figure._replace(name="main")
+        return figure._replace(name=MAIN)
     if study.done["variant"].nunique() > 1 and cliff.applies(study):
-        return cliff.FIGURE._replace(name="main")
+        return cliff.FIGURE._replace(name=MAIN)
     if study.compares_settings and study.done["variant"].nunique() > 1:
-        return settings.figures(study)[0]._replace(name="main")
+        return settings.figures(study)[0]._replace(name=MAIN)
     sentence = fixed_workers.sentence if study.shown.schedules(dynamic=False) else of_all
-    return StudyFigure("main", "What was learned", (plot_learning, plot_bearing), sentence, section="report")
+    return StudyFigure(MAIN, "What was learned", (plot_learning, plot_bearing), sentence, section="report")
 
 
 def plot_learning(study: Study, ax: Axes) -> Axes:
@@ -78,18 +81,18 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
     style.legend(ax)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What was learned, by number of workers")
-    style.note(ax, "dots: runs; markers: those that learned; hollow: dynamic, from start to end")
+    style.note(ax, "dots: runs; markers: IQM of all runs; hollow: dynamic, from start to end")
     return ax
 
 
 def _draw_fixed(study: Study, ax: Axes, schedule: Schedule) -> None:
-    """Draw the runs of a fixed schedule as dots, and what those that learned come to as a marker with its interval."""
-    values, shown = study.values(schedule, "final_score"), outcomes.shown_estimate(study, schedule)
+    """Draw the runs of a fixed schedule as dots, and all of them as a marker with its interval."""
+    values, shown = study.values(schedule, "final_score"), outcomes.estimate(study, schedule)
     shade = style.tone(schedule)
     look: dict[str, Any] = {"color": shade, "zorder": 4}
     jitter = np.exp(np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1))
     ax.plot(schedule.end * jitter, values, ".", alpha=0.45, markersize=6, color=shade, zorder=3)
-    if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
+    if np.isfinite(shown.low):
         ax.plot([schedule.end] * 2, [shown.low, shown.high], linewidth=2.2, **look)
     ax.plot(schedule.end, shown.value, style.shape(schedule), markersize=9, markeredgecolor="white",
             markeredgewidth=0.8, linestyle="none", label=named(study, schedule), **look)  # fmt: skip

@@ -3,11 +3,11 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from analysis.data.published import DEATH, SAVED_EVERY, SETTLED, averages_of, published, spikes
+from analysis.data.published import DEATH, RESTARTS, SAVED_EVERY, SETTLED, Averages, averages_of, published, spikes
 from analysis.data.study import Study
 from analysis.figures import style
 from analysis.figures.figure import StudyFigure
-from analysis.words import count, number
+from analysis.words import count, listed, number
 
 GRID = "published"  # the grid whose settings are those of the published run
 
@@ -35,18 +35,22 @@ def plot_loss(study: Study, ax: Axes) -> Axes:
 
 
 def _draw(study: Study, ax: Axes, name: str) -> None:
-    runs, theirs = averages_of(study), published()
-    ours = style.setting_colour(0)
-    for run in runs:
-        ax.plot(run.episodes, getattr(run, name), color=ours, linewidth=0.6, alpha=0.35)
-    length = min(len(run.episodes) for run in runs)
-    middle = np.median([getattr(run, name)[:length] for run in runs], axis=0)
-    ax.plot(runs[0].episodes[:length], middle, color=ours, linewidth=2.2, label=f"median of {count(len(runs), 'run')}")
+    theirs = published()
+    for schedule in study.schedules():
+        runs, ours = averages_of(study, schedule), style.tone(schedule)
+        for run in runs:
+            ax.plot(run.episodes, getattr(run, name), color=ours, linewidth=0.6, alpha=0.35)
+        length = min(len(run.episodes) for run in runs)
+        middle = np.median([getattr(run, name)[:length] for run in runs], axis=0)
+        label = f"{schedule.title}, median of {count(len(runs), 'run')}"
+        ax.plot(runs[0].episodes[:length], middle, color=ours, linewidth=2.2, label=label)
     known = np.isfinite(getattr(theirs, name))
-    ax.plot(
-        theirs.episodes[known], getattr(theirs, name)[known], color=style.WARNING, linewidth=1.4, label="published run"
-    )
-    ax.set_xlim(0, max(theirs.episodes[-1], runs[0].episodes[-1]))
+    there = getattr(theirs, name)[known]
+    ax.plot(theirs.episodes[known], there, color=style.WARNING, linewidth=1.4, label="published run")
+    for place, episode in enumerate(RESTARTS):
+        label = "its restarts" if place == 0 else "_"  # one entry in the legend
+        ax.axvline(episode, color=style.WARNING, linewidth=1.0, linestyle="dotted", label=label)
+    ax.set_xlim(0, theirs.episodes[-1])
     style.plain(ax.xaxis)
     ax.set_xlabel("episodes")
     style.legend(ax, "moving average (coefficient 0.04)")
@@ -58,15 +62,25 @@ def sentence(study: Study) -> str:
 
 
 def _of_learning(study: Study) -> str:
-    runs, theirs = averages_of(study), published()
+    theirs = published()
+    said = [_of_runs(averages_of(study, schedule), schedule.title) for schedule in study.schedules()]
+    restarts = listed(f"{episode:,}" for episode in RESTARTS)
+    return (
+        f"The published run's average passes 5 pipes at episode {number(theirs.begins)} and gets to "
+        f"{number(theirs.highest)} pipes by episode {theirs.episodes[-1]:,.0f}; it was restarted at {restarts}. "
+        f"{' '.join(said)}"
+    )
+
+
+def _of_runs(runs: list[Averages], title: str) -> str:
+    """Say how many runs of a worker count begin to learn, when, and how high they get."""
     begins, tops = sorted(run.begins for run in runs), sorted(run.highest for run in runs)
     begun = int(np.isfinite(begins).sum())
     when = f" (median episode {number(float(np.median(begins)))})" if 2 * begun > len(runs) else ""
-    here = f"here that of {begun} of {count(len(runs), 'run')} does{when}"
-    ours = f"ours to {number(float(np.median(tops)))} (median, {number(tops[0])} to {number(tops[-1])})"
+    highest = f"{number(float(np.median(tops)))} pipes in the median ({number(tops[0])} to {number(tops[-1])})"
     return (
-        f"The published run's average passes 5 pipes at episode {number(theirs.begins)}, {here}; it gets to "
-        f"{number(theirs.highest)} pipes by episode {theirs.episodes[-1]:,.0f}, {ours} by {runs[0].episodes[-1]:,}."
+        f"With {title}, {begun} of {count(len(runs), 'run')} pass 5 pipes{when}; the highest average is {highest} "
+        f"by episode {runs[0].episodes[-1]:,}."
     )
 
 

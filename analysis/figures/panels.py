@@ -24,12 +24,19 @@ _BEYOND = {  # a limit: what happens there, at the start of a run
 
 
 def plot_score(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str = "episodes") -> Axes:
-    """Draw the mean score of `schedules` over episodes, env_steps, updates or clock_s: of the runs that learned."""
+    """Draw the score of `schedules` over episodes, env_steps, updates or clock_s: every run, and all runs together.
+
+    Where only some runs of a schedule learned, a dotted line is of those.
+    """
     scale, _ = axis_of(study, axis)
-    fine = outcomes.one_world(study)
     for order, schedule in enumerate(schedules):
-        band = curves.over(fine, schedule, "score", axis)
+        for x, y in curves.each_over(study, schedule, "score", axis):
+            ax.plot(x / scale, y, color=style.tone(schedule), linewidth=0.5, alpha=0.3, zorder=1)
+        band = curves.over(study, schedule, "score", axis)
         style.draw_band(ax, band, schedule, order, scale, named(study, schedule))
+        some = curves.of_learned(study, schedule, "score", axis)
+        if some is not None:
+            ax.plot(some.x / scale, some.middle, color=style.tone(schedule), linestyle="dotted", linewidth=1.6)
     _frame(study, ax, schedules, axis)
     style.from_zero(ax)
     ax.set_ylabel(f"mean score ({study.score.unit})")
@@ -115,4 +122,7 @@ def _frame(study: Study, ax: Axes, schedules: Sequence[Schedule], axis: str) -> 
 def _spread_note(study: Study, schedules: Sequence[Schedule]) -> str:
     """Return what lines and shading stand for."""
     runs = [len(study.values(schedule, "final_score")) for schedule in schedules]
-    return curves.spread_words(min(runs)) if runs else ""
+    if not runs:
+        return ""
+    mixed = any(outcomes.is_mixed(study, schedule) for schedule in schedules)
+    return curves.spread_words(min(runs)) + ("; dotted: learned" if mixed else "")

@@ -60,11 +60,14 @@ def sentence(study: Study) -> str:
     observed = f"the master is seen to saturate {_where(idle, saturated, busy)}"
     if limit is None:
         return sentences.sentence(observed)
-    agrees = (not idle or idle[-1].end < limit.high) and (not saturated or limit.low <= saturated[0].end)
-    verdict = "as predicted" if agrees else "unlike predicted"
-    return (
-        f"Before the runs, {limit.costs}, so {limit.words}; {observed}, {verdict}.{_crowding(study, limit.service_s)}"
+    predicted = {schedule: min(1.0, schedule.end / limit.workers) for schedule in busy}
+    furthest = max(busy, key=lambda schedule: abs(busy[schedule] - predicted[schedule]))
+    apart = (
+        f"The largest difference is with {furthest.title}: {percent(busy[furthest])} busy in the first tenth, "
+        f"{percent(predicted[furthest])} predicted for an agent that never learns"
     )
+    known = f"Before the runs, {limit.costs}, so {limit.words}"
+    return f"{known}; {observed}. {apart}.{_crowding(study, limit.service_s)}"
 
 
 def _where(idle: list[Schedule], saturated: list[Schedule], busy: dict[Schedule, float]) -> str:

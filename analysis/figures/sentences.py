@@ -11,7 +11,7 @@ _MOST_LISTED = 5  # values in a row that people still read
 
 
 def of_scores(study: Study, schedules: Sequence[Schedule]) -> str:
-    """Say where each schedule's runs that learned end, and which learned nothing."""
+    """Say where each schedule's runs end, and which learned nothing."""
     failed = [schedule for schedule in schedules if not outcomes.learned(study, schedule).any()]
     learned = [schedule for schedule in schedules if schedule not in failed]
     parts = [_ends(study, learned)] if learned else []
@@ -25,11 +25,11 @@ def _ends(study: Study, learned: Sequence[Schedule]) -> str:
 
 
 def end_of(study: Study, schedule: Schedule) -> str:
-    """Return the score at the end of the runs that learned, and of how many that is, where others did not."""
-    score = with_interval(outcomes.shown_estimate(study, schedule))
+    """Return the final score over all runs, and how many of them learned, where not all did."""
+    score = with_interval(outcomes.estimate(study, schedule))
     if not outcomes.is_mixed(study, schedule):
         return score
-    return f"{score} in the {how_many_learned(study, [schedule])} that learned"
+    return f"{score} ({how_many_learned(study, [schedule])} learned)"
 
 
 def how_many_learned(study: Study, schedules: Sequence[Schedule]) -> str:

@@ -33,8 +33,8 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
     ax.set_xlabel(f"score at the end ({study.score.unit})")
     ax.set_title("Score at the end, by setting")
     some = any(outcomes.is_mixed(part, schedule) for part in parts for schedule in part.schedules())
-    pale = "; pale: not all did" if most > 1 and some else ""
-    style.note(ax, f"IQM of the runs that learned{pale}; lines: 95 % interval or range")
+    pale = "; pale: not all runs learned" if most > 1 and some else ""
+    style.note(ax, f"markers: IQM of all runs; dots: runs{pale}; lines: 95 % intervals")
     for schedule in {schedule.label: schedule for part in parts for schedule in part.schedules()}.values():
         ax.plot([], [], style.shape(schedule), label=schedule.label, **_look(schedule, style.tone(schedule)))
     style.legend(ax, legend_title(study))
@@ -50,10 +50,12 @@ def _look(schedule: Schedule, colour: Any) -> dict[str, Any]:
 
 def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float, with_share: bool) -> None:
     """Draw a schedule's score at the end with its spread, pale if not all of its runs learned."""
-    shown = outcomes.shown_estimate(study, schedule)
+    shown = outcomes.estimate(study, schedule)
     mixed = outcomes.is_mixed(study, schedule)
     colour = _pale(style.tone(schedule)) if mixed and not with_share else style.tone(schedule)
-    ax.plot(_spread(study, schedule, shown), [height] * 2, linewidth=2, alpha=0.6, color=colour, zorder=3)
+    values = study.values(schedule, "final_score")
+    ax.plot(values, [height] * len(values), ".", markersize=4, alpha=0.5, color=colour, zorder=2)
+    ax.plot([shown.low, shown.high], [height] * 2, linewidth=2, alpha=0.6, color=colour, zorder=3)
     ax.plot(shown.value, height, style.shape(schedule), **_look(schedule, colour))
     if mixed and with_share:
         hits = outcomes.learned(study, schedule)
@@ -66,21 +68,13 @@ def _pale(colour: str) -> tuple[float, ...]:
     return tuple(0.5 * (part + 1.0) for part in to_rgb(colour))
 
 
-def _spread(study: Study, schedule: Schedule, shown: statistics.Estimate) -> tuple[float, float]:
-    """Return the interval, or the range of the runs where they are too few for one."""
-    if shown.runs >= statistics.FEWEST_TO_RESAMPLE:
-        return shown.low, shown.high
-    values = outcomes.one_world(study).values(schedule, "final_score")
-    return float(values.min()), float(values.max())
-
-
 def plot_settings_score(study: Study, ax: Axes) -> Axes:
     """Draw the score over episodes, one line for each setting."""
     return plot_score_over(study.shown, ax, "episodes")
 
 
 def sentence(study: Study) -> str:
-    """Say between which settings the ends of the runs that learned lie, and in which some or all learned nothing."""
+    """Say between which settings the final scores lie, and in which some or all runs learned nothing."""
     parts = {variant: study.of_variant(variant) for variant in study.done_variants}
     cases = [(part, schedule) for part in parts.values() for schedule in part.schedules()]
     ends = {_name(part, s): outcomes.estimate(part, s).value for part, s in cases if outcomes.learned(part, s).any()}
@@ -93,7 +87,7 @@ def sentence(study: Study) -> str:
         return _of_the_best(cases) or f"{capital(failed)}."
     low, high = min(ends, key=lambda k: ends[k]), max(ends, key=lambda k: ends[k])
     least, most = number(ends[low]), f"{number(ends[high])} {study.score.unit}"
-    span = f"Runs that learned end between {least} ({low}) and {most} ({high})"
+    span = f"Final scores lie between {least} ({low}) and {most} ({high})"
     return f"{span}; {failed}." if failed else f"{span}."
 
 

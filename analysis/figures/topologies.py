@@ -24,7 +24,7 @@ def plot_ends(study: Study, ax: Axes) -> Axes:
         part = study.of_variant(variant)
         schedules = part.schedules(dynamic=False)
         counts = [schedule.end for schedule in schedules]
-        shown = [outcomes.shown_estimate(part, schedule) for schedule in schedules]
+        shown = [outcomes.estimate(part, schedule) for schedule in schedules]
         ax.plot(counts, [each.value for each in shown], **_look(place), label=variant)
         spread = [(each.low, each.high) for each in shown]
         ax.vlines(counts, *np.array(spread).T, color=style.setting_colour(place), linewidth=1.4, alpha=0.55)
@@ -32,7 +32,7 @@ def plot_ends(study: Study, ax: Axes) -> Axes:
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"score at the end ({study.score.unit})")
     ax.set_title("What was learned, by topology")
-    style.note(ax, "IQM of the runs that learned; lines: 95 % intervals")
+    style.note(ax, "IQM of all runs; lines: 95 % intervals")
     return ax
 
 

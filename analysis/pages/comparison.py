@@ -21,7 +21,7 @@ def comparison_tables(study: Study) -> dict[str, pd.DataFrame]:
 def differences(study: Study) -> pd.DataFrame:
     """Return one row for each schedule that settings of two studies have in common, the first study's beside another's.
 
-    Differences are paired by seed; scores and times are those of runs that learned, where others did not.
+    Differences are paired by seed, over all runs.
     """
     variants = study.done.drop_duplicates("variant")[["study", "variant"]].values.tolist()
     first = variants[0][0] if variants else ""
@@ -38,10 +38,13 @@ def _rows(ours: Study, theirs: Study) -> list[dict[str, Any]]:
 
 def _row(ours: Study, a: Schedule, theirs: Study, b: Schedule) -> dict[str, Any]:
     hits = outcomes.learned(ours, a), outcomes.learned(theirs, b)
-    sides = (outcomes.one_world(ours), a), (outcomes.one_world(theirs), b)
+    sides = (ours, a), (theirs, b)
+    scores = paired(*sides, "final_score")
     estimates = {
-        "learned_share_difference": share_difference(*((int(each.sum()), len(each)) for each in hits)),
-        "score_difference": paired_difference(*paired(*sides, "final_score")),
+        "learned_share_difference": share_difference(
+            scores[0] >= ours.score.learned_above, scores[1] >= theirs.score.learned_above
+        ),
+        "score_difference": paired_difference(*scores),
         "clock_s_ratio": paired_ratio(*paired(*sides, "clock_s")),
     }
     learned = {

@@ -7,13 +7,21 @@ from typing import Any, NamedTuple
 from analysis.data.study import Study
 from analysis.figures import catalogue, drawing, style
 from analysis.figures.figure import SECTIONS, StudyFigure
-from analysis.figures.main import main_figure
+from analysis.figures.main import MAIN, main_figure
 from analysis.pages.extras import Extras
 
 MOST_SETTINGS = 8  # that are drawn one by one: of more only the first is, or the page would weigh too much
 _OTHERS_DPI = 96  # of settings that come second, which have no file of their own
 
+MAIN_FILE = f"{MAIN}.png"  # the one picture of a study that git tracks
+FIGURES = "figures"  # the folder of the others
+
 OnFigure = Callable[[str, drawing.Drawing, bytes | None], None]  # (name, drawing, its file if it has one)
+
+
+def file_of(name: str) -> str:
+    """Return a figure's file, relative to its study's folder."""
+    return MAIN_FILE if name == MAIN else f"{FIGURES}/{name}.png"
 
 
 def nobody_asks(name: str, drawn: drawing.Drawing, file: bytes | None) -> None:
@@ -108,7 +116,7 @@ def _drawn(part: Study, entry: StudyFigure, setting: Setting | None, on_figure: 
         panels=[_base64(panel) for panel in seen.panels],
         legend=_base64(seen.legend) if seen.legend else "",
         setting=place if variant else -1,
-        file=f"figures/{entry.name}.png" if has_file else "",
+        file=file_of(entry.name) if has_file else "",
     )
 
 

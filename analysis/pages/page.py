@@ -12,10 +12,10 @@ from analysis.claims.documents import DOCUMENTS, cited
 from analysis.claims.finding import RULES
 from analysis.data import metrics
 from analysis.data.capacity import limit_of
-from analysis.data.statistics import FEWEST_TO_RESAMPLE, Estimate
+from analysis.data.statistics import FEWEST, Estimate
 from analysis.data.study import Study
 from analysis.pages import gallery
-from analysis.pages.answer import answer
+from analysis.pages.answer import answer, as_shown
 from analysis.pages.comparison import shown_tables
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
 from analysis.pages.gallery import OnFigure, Setting, nobody_asks
@@ -48,6 +48,7 @@ def render(
         claims=[group for group in groups if group["claims"]],
         verdicts=_verdicts(study, groups),
         sections=gallery.sections(study, extras, on_figure),
+        answers=as_shown(study) if len(study.done) else None,
         tables=[make(study, tables["schedules"]) for make in (_learning_table, _master_table)]
         if len(study.done)
         else [],
@@ -152,7 +153,7 @@ def _learning_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
         cells += [_interval(row, "final_score", number), _interval(row, "mean_score", number)]
         cells += [_interval(row, "clock_s", lambda s: number(s / unit_s)), _interval(row, "steps_per_s", number)]
         rows.append([*cells, percent(row[f"reached_{score:g}"]), duration(row[f"time_to_{score:g}_s_median"])])
-    note = "Interquartile means over the runs that learned, or over all where none did; in brackets 95 % intervals. "
+    note = "Interquartile means over all runs; in brackets 95 % intervals, from 8 runs on. "
     note += f"Scores are {study.score.name} per episode."
     return _with_settings(study, table, {"title": "Learning and speed", "columns": columns, "rows": rows, "note": note})
 
@@ -202,10 +203,11 @@ def _method(study: Study) -> list[tuple[str, str]]:
     virtual = "Virtual time: the real learner plays and learns; what each step costs is taken from a profile of costs."
     real = "The wall clock of the machine that ran it."
     return [
-        ("Score at the end", f"Mean of the last tenth of a run's episodes, in {study.score.name} per episode."),
+        ("Final score", f"Mean over the episodes that started between {percent(metrics.WINDOW[0])} and "
+         f"{percent(metrics.WINDOW[1])} of the run, in {study.score.name} per episode; all of them have finished."),
         ("Interval", "95 %, over runs and never over episodes: widened percentile bootstrap of the interquartile mean "
-         f"from {FEWEST_TO_RESAMPLE} runs on, Student's t below; differences and ratios are paired by seed."),
-        ("Collapse", f"A score at the end below {number(study.score.learned_above)} and, at some time, more than "
+         f"from {FEWEST} runs on, none below; of shares Wilson's. Differences and ratios are paired by seed."),
+        ("Collapse", f"A final score below {number(study.score.learned_above)} and, at some time, more than "
          f"{metrics.BACKLOG:g} gradients waiting for each worker: the master fell behind and nothing was learned."),
         ("N0, N*", "C / S, from where on the queue of workers that don't wait only grows; (C + S) / S, from where on "
          "workers that wait keep the master busy. C is a worker's time for an episode and S the master's for a "
@@ -213,8 +215,8 @@ def _method(study: Study) -> list[tuple[str, str]]:
         ("Load", "Seconds of work that arrive at the master per second; above 1 its queue grows."),
         ("Staleness", "Updates applied between a gradient's pull of parameters and its own turn."),
         ("Time to a score", "When the mean of 1 % of the run first reaches it; runs that never do are counted too."),
-        ("Learned", f"A score at the end of at least {number(study.score.learned_above)}. Where only some runs of a "
-         "setting did, there is no mean of both kinds: the share that did is given, and the score of those."),
+        ("Learned", f"A final score of at least {study.score.threshold}. Scores are of all runs; those of the runs "
+         "that learned stand beside them."),
         ("Verdict", "Supported or refuted only if the interval excludes the contrary, after Holm's correction for all "
          "that the same runs were asked; undecided if it does not; not tested here if this study's runs or its machine "
          "can't tell. A difference of less than a tenth is not held to be relevant."),

@@ -1,7 +1,7 @@
 """A study on one page of Markdown: question, answer, verdicts with numbers, how to repeat it, and what its notes add.
 
-Everything but the notes is computed. `notes.md`, beside the study's tables, is written by people: what surprised them,
-and what the study can't say.
+`conclusion.md` and `notes.md`, beside the study's tables, are written by people: two or three sentences that answer the
+question, with numbers filled in from tables (`slots`), and what surprised them or can't be said. All else is computed.
 """
 
 import html
@@ -13,22 +13,34 @@ from analysis.claims.claim import Judgement
 from analysis.claims.documents import CODE, DOCUMENTS, cited
 from analysis.claims.finding import RULES
 from analysis.data.study import Study
-from analysis.figures.main import main_figure
-from analysis.pages.answer import answer
+from analysis.pages import slots
+from analysis.pages.answer import answer, answer_table, as_markdown
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
+from analysis.pages.gallery import MAIN_FILE
 from analysis.pages.page import commits, facts, rerun_command
 from analysis.words import listed
 
 NOTES = "notes.md"
+CONCLUSION = "conclusion.md"
+
+
+def conclusion(folder: Path) -> str:
+    """Return what people concluded from the study, with numbers from its tables; "" if they wrote nothing."""
+    path = folder / CONCLUSION
+    return slots.fill(path.read_text(encoding="utf-8").strip(), folder.parent, folder.name) if path.exists() else ""
 
 
 def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
     """Return the page."""
     notes = folder / NOTES
     question = _plain(study.question)
-    parts = [f"# {question}", html.escape(answer(study), quote=False)]
+    concluded = conclusion(folder)
+    parts = [f"# {question}", *([concluded] if concluded else []), html.escape(answer(study), quote=False)]
+    if study.prediction:
+        parts.append(f"**Prediction, written before the runs.** {_plain(study.prediction)}")
     if len(study.done):
-        parts.append(f"![{question}](figures/{main_figure(study).name}.png)")
+        parts.append(f"![{question}]({MAIN_FILE})")
+        parts.append(html.escape(as_markdown(answer_table(study)), quote=False))
         parts += _verdicts(study, extras)
     parts += ["## How", _method(study, extras)]
     if notes.exists():
@@ -79,8 +91,9 @@ def _method(study: Study, extras: Extras) -> str:
 
 ```bash
 {rerun_command(study)}    # runs it again{made_by}
-{rebuild_command(study, extras)}    # rebuilds this page, index.html, figures/ and tables/
+{rebuild_command(study, extras)}    # rebuilds this page, its picture, tables/ and index.html
 ```
 
-[index.html](index.html) has all figures and tables, and what the terms mean. They are drawn from `runs.parquet` and
-`curves.parquet`; full records stay out of git, and are made by the first command."""
+The page `index.html` has all figures and tables, and explains the terms. It is not in git: the second command writes
+it, and `make pages` writes the pages of all studies. Figures and tables are made from `runs.parquet` and
+`curves.parquet`. Full records are not in git either: the first command makes them."""

@@ -13,8 +13,9 @@ from analysis.data import outcomes, statistics
 from analysis.data.algorithms import compares_algorithms, comparison
 from analysis.data.capacity import limit_of
 from analysis.data.domination import outlook
+from analysis.data.edge import edges, has_edge
 from analysis.data.factors import effects
-from analysis.data.inference import chance, holm, share_difference
+from analysis.data.inference import chance, holm, mcnemar, share_difference
 from analysis.data.speedups import compares_speedups, speedups
 from analysis.data.study import Schedule, Study
 from analysis.figures import domination, factors, stations
@@ -42,6 +43,7 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
         "schedules": schedules(study),
         "comparisons": comparisons(study),
         "capacity": capacity(study),
+        **({"edge": edges(study)} if has_edge(study) else {}),
         **({"factors": effects(study)} if factors.applies(study) else {}),
         **({"stations": _stations(study)} if stations.FIGURE.of(study) else {}),
         **({"domination": _domination(study)} if domination.applies(study) else {}),
@@ -53,9 +55,9 @@ def all_tables(study: Study, more_claims: Sequence[Claim] = ()) -> dict[str, pd.
 
 
 def schedules(study: Study) -> pd.DataFrame:
-    """Return one row per setting and schedule: the share of runs that learned, and estimates over those that did.
+    """Return one row per setting and schedule: the share of runs that learned, and estimates over all runs.
 
-    Where none did, estimates are over all; times to scores always are.
+    `score_of_learned` is the final score of those that learned; `learned` says how many these are.
     """
     rows = []
     for variant, part in _parts(study):
@@ -69,8 +71,9 @@ def _schedule_row(study: Study, schedule: Schedule) -> dict[str, float]:
     row: dict[str, float] = {"runs": len(collapsed), "learned": int(outcomes.learned(study, schedule).sum())}
     row |= {**flat({"learned_share": outcomes.share_learned(study, schedule)}), "collapsed": int(collapsed.sum())}
     for column in _ESTIMATED:
-        estimate = outcomes.shown_estimate(study, schedule, column)
+        estimate = outcomes.estimate(study, schedule, column)
         row |= {column: estimate.value, f"{column}_low": estimate.low, f"{column}_high": estimate.high}
+    row["score_of_learned"] = outcomes.estimate_of_learned(study, schedule).value
     for column in _TYPICAL:
         row[column] = outcomes.estimate(study, schedule, column).value if column in study.done else np.nan
     for score in study.score.marks:
@@ -83,7 +86,7 @@ def _schedule_row(study: Study, schedule: Schedule) -> dict[str, float]:
 def comparisons(study: Study) -> pd.DataFrame:
     """Return one row per pair of schedules with the same settings: who learned more often, differences paired by seed.
 
-    Scores and speeds are those of runs that learned, where others did not. `score_holds` says whether the difference in
+    `share_chance` is McNemar's exact p-value of equal shares. `score_holds` says whether the difference in
     score is there after Holm's correction for all rows of the table.
     """
     rows = []
@@ -97,15 +100,15 @@ def comparisons(study: Study) -> pd.DataFrame:
 
 
 def _comparison(study: Study, ours: Schedule, theirs: Schedule) -> dict[str, float]:
-    world, hits = outcomes.one_world(study), [outcomes.learned(study, schedule) for schedule in (ours, theirs)]
-    difference = statistics.paired_difference(*world.paired(ours, theirs, "final_score"))
+    hits = outcomes.paired_hits(study, ours, theirs)
+    difference = statistics.paired_difference(*study.paired(ours, theirs, "final_score"))
     estimates = {
-        "learned_share_difference": share_difference(*((int(each.sum()), len(each)) for each in hits)),
+        "learned_share_difference": share_difference(*hits),
         "score_difference": difference,
-        "steps_per_s_ratio": statistics.paired_ratio(*world.paired(ours, theirs, "steps_per_s")),
+        "steps_per_s_ratio": statistics.paired_ratio(*study.paired(ours, theirs, "steps_per_s")),
         "probability_of_improvement": statistics.improvement_estimate(*study.paired(ours, theirs, "final_score")),
     }
-    return {**flat(estimates), "score_chance": chance(difference, 0.0)}
+    return {**flat(estimates), "share_chance": mcnemar(*hits), "score_chance": chance(difference, 0.0)}
 
 
 def capacity(study: Study) -> pd.DataFrame:

@@ -31,6 +31,8 @@ def report_of(comparisons: list[PacedComparison], speed: float) -> Report:
     return Report(
         "paced",
         f"virtual time against processes paced at speed {speed:g}",
+        "Does virtual time predict real processes that are paced to the report's costs?",
+        f"python -m experiments.validate --paced --speed {speed:g}",
         table(comparisons),
         list(rows(comparisons, speed)),
         _LEGEND,

@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         (options.out / "tables").mkdir(parents=True, exist_ok=True)
         table = list(rows(console))
         write_whole(options.out / "tables" / "scale.csv", lambda path: _write_csv(table, path))
-        draw(table, options.out / "scale.png")
+        draw(table, options.out / "main.png")
         write_page(table, options.out)
     except OSError as error:
         parser.error(f"can't write to {options.out}: {error.strerror or error}")

@@ -26,7 +26,7 @@ def _head() -> Iterator[str]:
     yield "# scale: ten to ten thousand workers, over four distances"
     yield "Which limit bites first, and where? Queueing alone, without play or learning, by the events of `a3c advise`."
     yield f"`{_COMMAND}` makes this page, [the table](tables/scale.csv) and the figure."
-    yield "![Gradients per second over workers, by learner, distance and way](scale.png)"
+    yield "![Gradients per second over workers, by learner, distance and way](main.png)"
     lines = ["| learner | a worker's cycle | an update | source |", "|---|---|---|---|"]
     lines += [f"| {one.name} | {one.cycle_s:.3g} s | {one.update_s:.3g} s | {one.source} |" for one in learners()]
     yield "\n".join(lines)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-PAGE, FIGURE, TABLE = "index.html", "figures/main.png", "tables/schedules.csv"  # as the analysis writes them
+PAGE, FIGURE, TABLE = "index.html", "main.png", "tables/schedules.csv"  # as the analysis writes them
 _MOST_COMPARED = 60  # runs in one plot
 _MOST_ROWS = 12  # of the description's table: MLflow takes 8,000 characters
 _METRICS = {  # metric: column
