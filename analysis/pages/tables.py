@@ -139,7 +139,8 @@ def claims(study: Study, more: Sequence[Claim] = ()) -> pd.DataFrame:
                 row = {"variant": variant, "claim": judgement.number, "verdict": judgement.verdict}
                 row |= {"finding": finding.text, "finding_verdict": finding.verdict, "needed": finding.needed}
                 rows.append({**row, **flat({"estimate": finding.estimate})} if finding.estimate else row)
-    return pd.DataFrame(rows)
+    columns = ["variant", "claim", "verdict", "finding", "finding_verdict", "needed"]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
 def _stations(study: Study) -> pd.DataFrame:
