@@ -89,7 +89,9 @@ if __name__ == "__main__":
     use_the_projects_python()
     try:
         from a3c_core.machine.frugal import be_frugal
+        from a3c_core.machine.interrupts import answer_in_one_line
 
+        answer_in_one_line()
         be_frugal()
         code = main()
     except KeyboardInterrupt:  # while it still imports; see experiments/sweep/entry.py for later

@@ -53,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         from a3c_core.machine.frugal import be_frugal
+        from a3c_core.machine.interrupts import answer_in_one_line
 
+        answer_in_one_line()
         be_frugal()
         command = importlib.import_module(COMMANDS[name].module)
         return command.main(rest) or 0

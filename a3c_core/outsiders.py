@@ -1,7 +1,7 @@
 """Parts that others wrote, named `package.module:attribute`: what lies on disk never chooses the code that runs.
 
 A grid or the command line may name such parts, and their modules are imported. A checkpoint or a cell's file may only
-repeat modules that were named there too.
+repeat names that were given there too, to the letter: a trusted module may hold functions that are not meant for this.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,17 +12,23 @@ from a3c_core.tools.errors import shown
 _PARTS = ("algorithm", "model", "topology", "engine", "environment.id")  # the settings that can name a module
 
 
+def references_in(settings: Mapping[str, Any]) -> set[str]:
+    """Return the names of others' parts, `package.module:attribute`, in a run's settings as nested plain data."""
+    return {value for name in _PARTS if ":" in (value := _value(settings, name))}
+
+
 def modules_of(settings: Mapping[str, Any]) -> set[str]:
     """Return the modules that a run with these settings, as nested plain data, would import."""
-    return {module for name in _PARTS for module, colon, _ in [_value(settings, name).rpartition(":")] if colon}
+    return {reference.rpartition(":")[0] for reference in references_in(settings)}
 
 
 def refuse_untrusted(settings: Mapping[str, Any], trusted: Collection[str], source: str) -> None:
-    """Raise ValueError if settings from a file name a module that is not among those `trusted`."""
-    for module in sorted(modules_of(settings) - set(trusted)):
+    """Raise ValueError if settings from a file name a part of others that is not among the names `trusted`."""
+    for reference in sorted(references_in(settings) - set(trusted)):
+        module = reference.rpartition(":")[0]
         raise ValueError(
-            f"{source} names a part of the module {shown(module)}, which would be imported: that is done only for"
-            " modules that a grid or the command line names"
+            f"{source} names {shown(reference)}, a part of the module {shown(module)}, which would be imported: that is"
+            " done only for parts that a grid or the command line names exactly so"
         )
 
 

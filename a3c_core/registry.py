@@ -7,7 +7,7 @@ brings a part of his own needs no row: he names it `package.module:attribute`, f
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from a3c_core.tools.errors import near_miss, shown
@@ -16,9 +16,12 @@ from a3c_core.tools.errors import near_miss, shown
 class Registry:
     """The parts of one kind, by name."""
 
-    def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None):
-        """`otherwise`: the part for names that have no row and are no reference; without it, they are errors."""
-        self._kind, self._rows, self._otherwise = kind, dict(rows), otherwise
+    def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None, needs: Sequence[str] = ()):
+        """`otherwise`: the part for names that have no row and are no reference; without it, they are errors.
+
+        `needs`: members that a part of others must have, so that anything else is refused by its name.
+        """
+        self._kind, self._rows, self._otherwise, self._needs = kind, dict(rows), otherwise, needs
 
     def names(self) -> tuple[str, ...]:
         """Return the names that have a row."""
@@ -39,10 +42,18 @@ class Registry:
         if row is not None:
             return load(row)
         if is_reference(name):
-            return load(name)
+            return self._of_the_kind(load(name), name)
         if self._otherwise is not None:
             return load(self._otherwise)
         raise ValueError(self._unknown(name))
+
+    def _of_the_kind(self, part: Any, name: str) -> Any:
+        """Return a part of others, or raise ValueError if it is something else."""
+        lacking = [member for member in self._needs if not hasattr(part, member)]
+        if lacking or (self._needs and not callable(part)):
+            reason = f"it has no {lacking[0]}" if lacking else "it can't be called"
+            raise ValueError(f"{name} is no {self._kind}: {reason}")
+        return part
 
     def _row(self, name: str) -> str | None:
         """Return the row of `name`; that of `family/*` is for every name which begins so."""

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 from a3c_core.config import RunConfig
+from a3c_core.machine.descriptors import make_room
 from a3c_core.real.fork_server import Inherited, start_process
 from a3c_core.real.preloads import preload_of
 from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
@@ -22,6 +23,7 @@ from a3c_core.real.worker_main import ChannelEnds, process_main, why, work_until
 _FINE_S = 0.05  # waits shorter than this are not rounded up to milliseconds, as poll does
 _FD_SETSIZE = 1024  # descriptors from here on are beyond select
 NO_BELL = -1  # in place of a descriptor
+_DESCRIPTORS = 6  # of a worker, while it starts: its doorbell, its tether and its pipe, of which we keep half
 _DISMISSAL_S = 2.0  # without anyone leaving, before those who are left are killed
 
 
@@ -109,6 +111,7 @@ class LocalPool:
     """Workers on this machine: processes, or threads of this one. Their slots are in shared memory."""
 
     def __init__(self, config: RunConfig, block: SharedBlock):
+        make_room(config.span.end, _DESCRIPTORS)
         self._config, self._block = config, block
         self._slots = block.arrays.slots
         self._settings = config.model_dump(mode="json")
@@ -196,7 +199,7 @@ class LocalPool:
             member.kill()
         self._see_off()
         for member in list(self.members.values()):
-            if member.tether is None:
+            if member.tether is None and member.body is not None:
                 member.body.join(self._config.worker_limit_s)
             self.remove(member.slot)
         for descriptor in (self.bell, self._bell_button):
@@ -214,7 +217,12 @@ class LocalPool:
         return [member for member in self.members.values() if member.tether is not None]
 
     def _start_process(self, member: Member, episode: int, ends: ChannelEnds) -> None:
-        member.tether, theirs = socket.socketpair()
+        try:
+            member.tether, theirs = socket.socketpair()
+        except OSError:  # no descriptor is left
+            ends.close()
+            self.members.pop(member.slot).close()
+            raise
         self._poll.register(member.tether, 0)  # its end is always told
         asks = None if ends.predictor is None else Inherited(ends.predictor)
         given = ends._replace(doorbell=Inherited(ends.doorbell), wake=Inherited(ends.wake), predictor=asks)
@@ -251,7 +259,9 @@ class LocalPool:
                 member.heard_s = self._came_up_s = time.monotonic()
 
     def _is_gone(self, member: Member, ended: set[int]) -> bool:
-        return not member.body.is_alive() if member.tether is None else member.tether.fileno() in ended
+        if member.tether is not None:
+            return member.tether.fileno() in ended
+        return member.body is None or not member.body.is_alive()
 
     def _overdue(self, member: Member) -> str | None:
         """Return what a worker that seems to be stuck has failed to do."""
