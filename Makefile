@@ -11,6 +11,8 @@ AWAKE := while sleep 8 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "sti
 # Sweeps and tests start hundreds of processes: none should have to compile our files anew.
 export PYTHONDONTWRITEBYTECODE =
 PLE ?= https://github.com/ntasfi/PyGame-Learning-Environment
+# Its code runs here: nobody may change it unnoticed.
+PLE_COMMIT ?= 3dbe79dc0c35559bb441b9359948aabf9bb3d331
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-ple setup-ray setup-atari setup-lab demo test test-ray test-atari check bench ui pages notebooks lab clean
@@ -24,34 +26,36 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep -E '^uv==' requirements.lock)"
-	@echo "Installing what requirements.lock names" && $(AWAKE) $(INSTALL) -r requirements.lock
+	awk '/^uv==/,!/\\$$/' requirements.lock >$(VENV)/uv.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
+	@echo "Installing what requirements.lock names" && $(AWAKE) $(INSTALL) --require-hashes -r requirements.lock
 	$(INSTALL_FOLDER) .
 	-@$(RUN) -m a3c.warm
 	@touch $@
 
-setup-ple: setup  ## the real PLE as well, from git or from a checkout: PLE=/path/to/it
+setup-ple: setup  ## the real PLE as well, from git at PLE_COMMIT, or from a checkout: PLE=/path/to/it
 	@folder="$(PLE)"; if [ ! -d "$$folder" ]; then folder=$(VENV)/ple; rm -rf $$folder.new && \
-	  git clone --quiet --depth 1 "$(PLE)" $$folder.new && rm -rf $$folder && mv $$folder.new $$folder || exit 1; fi; \
+	  git init --quiet $$folder.new && git -C $$folder.new fetch --quiet --depth 1 "$(PLE)" "$(PLE_COMMIT)" && \
+	  git -C $$folder.new checkout --quiet FETCH_HEAD && rm -rf $$folder && mv $$folder.new $$folder || exit 1; fi; \
 	  $(INSTALL_FOLDER) "$$folder"
 	@$(RUN) -c 'from a3c_core.games.ple import PleEnv; PleEnv().reset(); print("The real PLE is ready: ple/FlappyBird-v0")'
 
 setup-ray: $(VENV)/.ready-ray  ## the same with Ray, for more than one machine
 
 $(VENV)/.ready-ray: requirements-ray.lock $(READY)
-	$(INSTALL) -r requirements-ray.lock
+	$(INSTALL) --require-hashes -r requirements-ray.lock
 	@touch $@
 
 setup-atari: $(VENV)/.ready-atari  ## the same with Atari's games: ALE/Pong-v5 and others
 
 $(VENV)/.ready-atari: requirements-atari.lock $(READY)
-	$(INSTALL) -r requirements-atari.lock
+	$(INSTALL) --require-hashes -r requirements-atari.lock
 	@touch $@
 
 setup-lab: $(VENV)/.ready-lab  ## the same with JupyterLab
 
 $(VENV)/.ready-lab: requirements-lab.lock $(READY)
-	$(INSTALL) -r requirements-lab.lock
+	$(INSTALL) --require-hashes -r requirements-lab.lock
 	@touch $@
 
 demo: setup  ## a small real sweep in virtual time, its picture and its report
@@ -81,7 +85,7 @@ bench: setup  ## speed of the game, the engines and the runtimes
 	$(RUN) -m a3c.benchmark engine
 
 ui: setup  ## MLflow's user interface on 127.0.0.1:5000
-	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
+	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(VENV)/bin/mlflow server --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
 
 pages: setup  ## the pages of all studies and their index, results/index.html; changes no file that git tracks
 	$(RUN) -m analysis.all_pages

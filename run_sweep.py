@@ -89,7 +89,9 @@ if __name__ == "__main__":
     use_the_projects_python()
     try:
         from a3c_core.system.process_tuning import tune_process
+        from a3c_core.system.signals import answer_in_one_line
 
+        answer_in_one_line()
         tune_process()
         code = main()
     except KeyboardInterrupt:  # while it still imports; see experiments/sweep/entry.py for later

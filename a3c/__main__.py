@@ -53,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         from a3c_core.system.process_tuning import tune_process
+        from a3c_core.system.signals import answer_in_one_line
 
+        answer_in_one_line()
         tune_process()
         command = importlib.import_module(COMMANDS[name].module)
         return command.main(rest) or 0

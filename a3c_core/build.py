@@ -68,7 +68,10 @@ def misfit(config: RunConfig) -> tuple[str, str] | None:
         limit = engines.why_not(config.engine, game, None, algorithm)
         said = f"{config.engine} can't run this" if limit is None else f"{limit}; no engine can"
         return "environment.id", f"{said}: {reason}"
-    model = _model(config, game, algorithm)
+    try:
+        model = _model(config, game, algorithm)
+    except ValueError as error:
+        return "model", str(error)
     if reason := model.why_not():
         return "model", reason
     if game.spaces.are_pictures and algorithm.steps_at_once is None:

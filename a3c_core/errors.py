@@ -11,6 +11,7 @@ _LONGEST_VALUE = 60  # characters of a value in a message
 _LONGEST_WORD = 100
 _LONG_WORD = re.compile(r"\S{200,}")  # no path that anybody can read
 _MOST_LINES, _MOST_CHARACTERS = 20, 3_000  # of a message
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline: a terminal obeys them
 _LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}  # pydantic's names of them
 
 
@@ -47,8 +48,14 @@ def shown(value: Any) -> str:
     return _without_middle(repr(value), _LONGEST_VALUE)
 
 
+def printable(text: str) -> str:
+    """Return text in which control characters are written out, so that no terminal obeys them: \\x1b."""
+    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
+
+
 def on_a_screen(message: str) -> str:
     """Return a message of which every line is kept, if there is room for all; long ones lose their middles."""
+    message = printable(message)
     lines = _LONG_WORD.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), message).splitlines() or [""]
     kept = lines[:_MOST_LINES]
     rest = [f"  … and {len(lines) - len(kept):,} more"] if len(lines) > len(kept) else []

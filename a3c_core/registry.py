@@ -7,7 +7,7 @@ of a user needs no row: its name is `package.module:attribute`, which is found f
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from a3c_core.errors import near_miss, shown
@@ -22,15 +22,16 @@ class Registry:
         >>> ALGORITHMS.get("my_module:MyAlgorithm")  # a part of the user's own needs no row  # doctest: +SKIP
     """
 
-    def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None):
+    def __init__(self, kind: str, rows: Mapping[str, str], otherwise: str | None = None, needs: Sequence[str] = ()):
         """Make a registry.
 
         Args:
             kind: what the parts are, for messages.
             rows: name -> `package.module:attribute`. A name `family/*` stands for all names that begin so.
             otherwise: the part for names without a row that are no reference; None: such names are errors.
+            needs: members that a user's part must have; anything else is refused by its name.
         """
-        self._kind, self._rows, self._otherwise = kind, dict(rows), otherwise
+        self._kind, self._rows, self._otherwise, self._needs = kind, dict(rows), otherwise, needs
 
     def names(self) -> tuple[str, ...]:
         """Return the names that have a row."""
@@ -62,10 +63,18 @@ class Registry:
         if row is not None:
             return load(row)
         if is_reference(name):
-            return load(name)
+            return self._of_the_kind(load(name), name)
         if self._otherwise is not None:
             return load(self._otherwise)
         raise ValueError(self._unknown(name))
+
+    def _of_the_kind(self, part: Any, name: str) -> Any:
+        """Return a part of others, or raise ValueError if it is something else."""
+        lacking = [member for member in self._needs if not hasattr(part, member)]
+        if lacking or (self._needs and not callable(part)):
+            reason = f"it has no {lacking[0]}" if lacking else "it can't be called"
+            raise ValueError(f"{name} is no {self._kind}: {reason}")
+        return part
 
     def _row(self, name: str) -> str | None:
         """Return the row of `name`; that of `family/*` is for every name which begins so."""

@@ -1,7 +1,8 @@
 """Which modules outside the project a run may import: those that a grid or the command line names.
 
-Parts that others wrote are named `package.module:attribute`. A checkpoint or a cell's file may name only modules that
-the grid or the command line names too, so that a file never chooses the code that runs.
+Parts that others wrote are named `package.module:attribute`. A checkpoint or a cell's file may name only parts that the
+grid or the command line names too, to the letter, so that a file never chooses the code that runs. A trusted module may
+hold functions that are not meant for this.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,17 +13,23 @@ from a3c_core.errors import shown
 _PARTS = ("algorithm", "model", "topology", "engine", "environment.id")  # the settings that can name a module
 
 
+def references_in(settings: Mapping[str, Any]) -> set[str]:
+    """Return the names of others' parts, `package.module:attribute`, in a run's settings as nested plain data."""
+    return {value for name in _PARTS if ":" in (value := _value(settings, name))}
+
+
 def modules_of(settings: Mapping[str, Any]) -> set[str]:
     """Return the modules that a run with these settings, as nested plain data, would import."""
-    return {module for name in _PARTS for module, colon, _ in [_value(settings, name).rpartition(":")] if colon}
+    return {reference.rpartition(":")[0] for reference in references_in(settings)}
 
 
 def refuse_untrusted(settings: Mapping[str, Any], trusted: Collection[str], source: str) -> None:
-    """Raise ValueError if settings from a file name a module that is not among those `trusted`."""
-    for module in sorted(modules_of(settings) - set(trusted)):
+    """Raise ValueError if settings from a file name a part of others that is not among the names `trusted`."""
+    for reference in sorted(references_in(settings) - set(trusted)):
+        module = reference.rpartition(":")[0]
         raise ValueError(
-            f"{source} names a part of the module {shown(module)}, which would be imported: that is done only for"
-            " modules that a grid or the command line names"
+            f"{source} names {shown(reference)}, a part of the module {shown(module)}, which would be imported: that is"
+            " done only for parts that a grid or the command line names exactly so"
         )
 
 

@@ -1,7 +1,7 @@
 """Run committed cells again, and compare their records to the byte: `python -m experiments.replicate --help`."""
 
-import hashlib
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from a3c_core.command_line.arguments import Parser
 from a3c_core.config import RunConfig
+from a3c_core.records.digests import digest_of_file
+from a3c_core.records.layout import EPISODES
 from a3c_core.saved_settings import upgraded
 from a3c_core.train import train
 
@@ -65,7 +67,7 @@ def digest_again(known: Known) -> str:
     """Run a cell from its beginning, and return the digest of its records."""
     with tempfile.TemporaryDirectory(prefix="replicate-") as directory:
         train(RunConfig.model_validate(json.loads(known.config)), Path(directory), run=known.cell)
-        return hashlib.sha256((Path(directory) / "episodes.parquet").read_bytes()).hexdigest()
+        return digest_of_file(Path(directory) / EPISODES)
 
 
 def differing(cells: Sequence[Known], jobs: int, console: Console) -> Iterator[Known]:
@@ -103,9 +105,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _folders(names: Sequence[str], parser: Parser) -> list[Path]:
-    folders = [path if (path := Path(name)).is_dir() else RESULTS / name for name in names]
+    folders = [Path(name) if os.path.isdir(name) else RESULTS / name for name in names]
     for folder in folders:
-        if not (folder / "runs.parquet").is_file():
+        if not os.path.isfile(folder / "runs.parquet"):
             there = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/runs.parquet")))
             parser.error(f"{folder} holds no study: name a folder with a runs.parquet, or one of {there}")
     return folders or sorted(path.parent for path in RESULTS.glob("*/runs.parquet"))

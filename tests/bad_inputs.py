@@ -54,6 +54,12 @@ sqlite:///LONG      | sqlite:///none/m.db | sqlite:////
 """
 COMMAND_LINES = {
     "run_sweep.py": "--sync --no-tracking | --sync --results LONG | --sync | LONG",
+    "a3c_core.train": "--workers 0 | --workers LONG | --episodes x | --episodes DIGITS | --seed -1 | --set x"
+    "| --set a=LONG | --set engine=os:system | --set model=os:nothing | --set algorithm=sys:path"
+    "| --set topology=os:getcwd | LONG",
+    "a3c.warm": "now | LONG | --fast",
+    "experiments.replicate": "nowhere | LONG | --cells 0 | --jobs 0 | --cells many | --fast",
+    "experiments.scale": "now | LONG | --fast",
     "a3c.benchmark": "speed | env --json . | env --json LONG | env --json /proc/x/y | env x | LONG"
     "| env --seconds 0 | env --seconds nan | env --seconds soon | env --seconds 1e9 | env --seconds LONG",
     "a3c.calibrate": "--engine fast | --transport x | --out . | --out LONG | --out /proc/x | LONG"

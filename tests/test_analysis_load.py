@@ -13,6 +13,7 @@ from analysis.data import compact
 from analysis.data.load import assemble, collect, load_study, read_plan
 from analysis.data.study import StudyError
 from tests.analysis_studies import COMMIT, make, make_tiny, plan, run, write_metadata
+from tests.sweeps import forget_digests
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,8 @@ def test_cells_that_have_not_ended_well(tiny):
 
 def test_a_foreign_parquet_file_is_not_taken_for_episodes(tiny):
     path = tiny / "cells" / "workers=4,seed=0" / "episodes.parquet"
-    pq.write_table(pa.table({"score": [1, 2, 3], "name": ["a", "b", "c"]}), path)
+    forget_digests(path.parent)
+    pq.write_table(pa.table({"score": [1] * 300, "name": ["a"] * 300}), path)
     status, reason = status_of(tiny, "workers=4,seed=0")
     assert status == "unreadable"
     assert "not one of ours" in reason
@@ -116,7 +118,9 @@ def test_damaged_records(tiny):
     path.write_bytes(whole[: len(whole) // 2])
     assert "damaged" in status_of(tiny, "workers=4,seed=0")[1]
     path.write_bytes(whole)
-    pq.write_table(pq.read_table(path).slice(10), path)
+    forget_digests(path.parent)
+    records = pq.read_table(path)
+    pq.write_table(records.take([*range(10, 300), *range(10)]), path)
     assert "in order" in status_of(tiny, "workers=4,seed=0")[1]
     path.unlink()
     assert "missing" in status_of(tiny, "workers=4,seed=0")[1]
@@ -127,6 +131,7 @@ def test_gaps_in_records(tiny):
     table = pq.read_table(path).to_pandas()
     table["score"] = table["score"].astype(float)
     table.loc[5, "score"] = None
+    forget_digests(path.parent)
     pq.write_table(pa.Table.from_pandas(table), path)
     assert "gaps" in status_of(tiny, "workers=4,seed=0")[1]
 

@@ -28,6 +28,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 STUDIES: dict[str, set[str]] = {  # and the figures of each that are harder to read than those of another
     "report": {"main", "1_fixed_workers", "2_6to12", "workers_alive", "saturation", "episodes", "queue", "score_axes"},
     "map": {"main", "settings", "cliff"},
+    "edge": {"main"},
     "remedies": {"main", "arrivals", "frontier"},
     "workers": {"main", "frontier"},
     "paced": {"twins"},

@@ -18,6 +18,8 @@ MOST_LINES, MOST_CHARACTERS = 22, 3_300
 KINDS = ("settings", "grids", "profiles", "command_lines", "checkpoints", "logs")
 DRY = ["--grid", "quick", "--dry-run"]
 MODULES = {"run_sweep.py": "run_sweep", "a3c.benchmark": "a3c.benchmark.__main__"}
+MODULES["a3c_core.train"] = "a3c_core.train.__main__"
+MODULES["experiments.scale"] = "experiments.scale.__main__"
 MODULES["a3c.advise"] = "a3c.advise.__main__"
 MODULES["a3c.play"] = "a3c.play.__main__"
 
@@ -100,7 +102,8 @@ def test_every_command_has_its_exit_codes_documented(tmp_path):
     codes = documented_codes()
     assert {case.command for kind in KINDS for case in generated(kind, tmp_path)} == set(codes)
     assert all({0, 2, 130} <= of_command for of_command in codes.values())
-    assert [command for command, of_command in codes.items() if 1 in of_command] == ["run_sweep.py"]
+    may_fail = {"run_sweep.py", "a3c_core.train", "experiments.replicate"}
+    assert {command for command, of_command in codes.items() if 1 in of_command} == may_fail
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""pyproject.toml, the locks and environment.yml must agree, and locks must name versions only."""
+"""pyproject.toml, the locks and environment.yml must agree, and locks must name versions and hashes only."""
 
 import re
 import tomllib
@@ -8,15 +8,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-PIN = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9.+!]+)(?: ; (?P<marker>[^#]+))?")
+PIN = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9.+!]+)(?: ; (?P<marker>[^#]+?))?(?: --hash=sha256:[0-9a-f]{64})+"
+)
 
 
 def locked(file: str = "requirements.lock") -> dict[str, set[str]]:
     """Return {package: versions}; a package may have one version per Python."""
     versions: dict[str, set[str]] = {}
-    for line in (ROOT / file).read_text().splitlines():
+    for line in re.sub(r" \\\n +", " ", (ROOT / file).read_text()).splitlines():
         pin = PIN.fullmatch(line)
-        assert pin, f"not a plain pin: {line}"
+        assert pin, f"not a pin with hashes and nothing else: {line}"
         versions.setdefault(pin["name"], set()).add(pin["version"])
     return versions
 
@@ -51,7 +53,9 @@ def test_environment_yml_has_the_same_packages_and_versions():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     *pins, project, real_game = environment["dependencies"][-1]["pip"]
     assert project == "-e ."
-    assert re.fullmatch(r"-e git\+https://\S+#egg=ple", real_game)  # editable: else its pictures are left out
+    (commit,) = re.findall(r"^PLE_COMMIT \?= ([0-9a-f]{40})$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    # editable: else its pictures are left out
+    assert re.fullmatch(rf"-e git\+https://\S+@{commit}#egg=ple", real_game)
     conda = dict(pin.split("==") for pin in pins)
     assert conda.keys() == declared().keys()
     versions = locked()

@@ -17,7 +17,7 @@ from experiments.grid.file import read_grid
 from experiments.study_folder import StudyFolder
 from experiments.sweep.one_cell import Ending
 from experiments.sweep.runner import _confirmed
-from tests.sweeps import metadata, results, sweep, write_grid
+from tests.sweeps import forget_digests, metadata, results, sweep, write_grid
 
 CONFIG = RunConfig(workers="6", episodes=600, exchange=ExchangeConfig(channel="mailbox", queue="unbounded"))
 QUIET = "--no-tracking"
@@ -125,7 +125,9 @@ def test_a_finished_cell_without_sound_records_runs_again(finished, spoil, said,
     assert run_sweep.main(["--grid", "tiny", QUIET]) == 0
     output = capfd.readouterr().out
     assert f"1 cell finished once, but not whole, such as workers=2,seed=0 (its {said}" in output
-    assert "0 of the 300 records before its newest checkpoint are there and readable: it starts over" in output
+    assert (
+        "0 of the 300 records before its newest checkpoint are there, readable and unchanged: it starts over" in output
+    )
     assert results(finished) == before
     assert metadata(finished)["uid"] != identity  # MLflow has all of the other one
     assert run_sweep.main(["--grid", "tiny", QUIET]) == 0
@@ -142,6 +144,7 @@ def test_a_cell_without_its_summary_gets_it_back_from_its_last_checkpoint(finish
 
 
 def test_fewer_records_than_the_summary_or_the_plan_says(finished):
+    forget_digests(finished)
     summary = json.loads((finished / "summary.json").read_text())
     assert flaw(finished, 300) is None
     assert flaw(finished, 400) == "its summary.json tells of 300 of 400 episodes"

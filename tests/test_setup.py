@@ -47,7 +47,10 @@ def test_setup_ple_clones_what_is_not_a_folder_and_keeps_an_older_clone_if_it_ca
     git = ["git", "-C", str(write_checkout(tmp_path / "origin")), "-c", "user.name=me", "-c", "user.email=me@here"]
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
         subprocess.run([*git, *words], check=True)
-    ended = make(environment, "setup-ple", f"PLE=file://{tmp_path}/origin")
+    pinned = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    (tmp_path / "origin/ple/__init__.py").write_text("raise SystemExit('not what was pinned')\n")
+    subprocess.run([*git, "commit", "--quiet", "-a", "-m", "later"], check=True)
+    ended = make(environment, "setup-ple", f"PLE=file://{tmp_path}/origin", f"PLE_COMMIT={pinned}")
     assert ended.returncode == 0, ended.stderr
     assert make(environment, "setup-ple", f"PLE=file://{tmp_path}/nowhere").returncode != 0
     assert (environment / "ple/ple/games/assets/bird.png").exists()

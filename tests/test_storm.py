@@ -26,7 +26,7 @@ from tests.storm.tally import Tally, table
 from tests.sweeps import ROOT, everything_in, sweep, wait_for, write_grid
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in Linux's /proc")
-SEED, ROUNDS = 15618, 3  # the shortest of 20,000 storms with everything in it
+SEED, ROUNDS = 15618, 3  # a short storm with everything in it
 SETTINGS = {"runtime": "processes", "workers": "2", "episodes": 1_000_000, "checkpoint_s": 0.2}
 
 

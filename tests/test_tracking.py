@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 
@@ -17,6 +18,7 @@ from experiments.grid.cells import expand
 from experiments.grid.file import read_grid
 from experiments.study_folder import StudyFolder, read_json
 from experiments.sweep.cell import run_cell
+from experiments.sweep.closing import where_to_look
 from experiments.tracking import uri
 from experiments.tracking.cell_run import LOGGED, milliseconds
 from experiments.tracking.episode_metrics import MOST_POINTS, batches
@@ -25,6 +27,7 @@ from experiments.tracking.store import Deleted, connect
 from tests.mlflow_server import free_port, kill_server, mlflow_server, new_database
 from tests.sweeps import (
     PATIENCE_S,
+    ROOT,
     cell_processes,
     metadata,
     results,
@@ -254,6 +257,23 @@ def test_of_a_running_cell_only_what_will_not_be_played_again_is_logged(store, t
 
 
 @pytest.mark.usefixtures("no_artifacts")
+def test_a_cell_that_began_anew_has_one_run(store, study):
+    client, address = store
+    Tracker(client, address, study.path).sync()
+    cell = expand(read_grid(study.path.parents[1] / f"{study.name}.yaml").grid)[0]
+    before = runs_of(client, study.name)
+    shutil.rmtree(study.cell(cell.id))
+    study.prepare(cell, sweep=study.name, oversubscribed=False)
+    assert run_cell(study.cell(cell.id), cell.id, lambda message: None) == 0
+    study.conclude(cell, "finished")
+    Tracker(client, address, study.path).sync()
+    experiment = client.get_experiment_by_name(study.name)
+    runs = client.search_runs([experiment.experiment_id], f"tags.cell = '{cell.id}'")
+    assert [run.data.tags["uid"] for run in runs] == [metadata(study.cell(cell.id))["uid"]]
+    assert client.get_run(before[cell.id].info.run_id).info.lifecycle_stage == "deleted"  # it can be restored
+
+
+@pytest.mark.usefixtures("no_artifacts")
 def test_thinning_is_on_request(store, tmp_path):
     client, uri = store
     made = make_study(tmp_path, "thinned", tracking={"every": 50}, axes={"workers": [2]})
@@ -279,6 +299,17 @@ def test_addresses_are_shown_without_passwords(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
     assert uri.tracking_uri(None) == "http://elsewhere"
     assert uri.tracking_uri("http://given") == "http://given"
+
+
+def test_no_server_that_we_start_or_recommend_sends_telemetry(tmp_path):
+    words = ["make", "-n", "-C", str(ROOT), "ui", f"VENV={tmp_path}"]
+    started = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    (recommended,) = [
+        line for line in where_to_look(StudyFolder(tmp_path, "x"), "sqlite:///else.db") if "mlflow" in line
+    ]
+    for command in (*(line for line in started if "mlflow server" in line), recommended):
+        assert "MLFLOW_DISABLE_TELEMETRY=true" in command
+    assert any("mlflow server" in line for line in started)
 
 
 def test_two_sweeps_at_the_same_moment_on_a_new_database(tmp_path):

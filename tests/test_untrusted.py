@@ -53,7 +53,7 @@ def test_a_checkpoint_imports_nothing_unless_its_game_is_named_on_the_command_li
     assert caught.value.code == 2
     assert "the module 'own_game', which would be imported" in capsys.readouterr().err
     assert not imported()
-    play.main([*arguments, "--trust", "own_game"])
+    play.main([*arguments, "--trust", ID])
     assert imported()
     assert "after 0 updates" in capsys.readouterr().out
 
@@ -63,12 +63,12 @@ def test_a_cells_file_imports_nothing_unless_the_grid_named_its_game(module, mon
     (module / "config.json").write_text(config.model_dump_json())
     said, trained = [], []
     monkeypatch.setattr(cell, "train", lambda config, *others, **more: trained.append(config) or pytest.fail("enough"))
-    for trusted in ([], ["other_game"]):
+    for trusted in ([], ["other_game:Own-v0"], ["own_game"], ["own_game:Other-v0"]):
         assert cell.run_cell(module, "x", said.append, trusted) == 1
         assert "which would be imported" in said[-1]["reason"]
     assert not trained
     with pytest.raises(pytest.fail.Exception):
-        cell.run_cell(module, "x", said.append, ["own_game"])
+        cell.run_cell(module, "x", said.append, [ID])
     assert trained == [config]
 
 

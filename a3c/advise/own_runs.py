@@ -52,7 +52,9 @@ def read_mlflow(address: str) -> Log:
     with tempfile.TemporaryDirectory() as folder:
         run = address.removeprefix("runs:/").strip("/")
         download = ["mlflow", "artifacts", "download", "--run-id", run, "--dst-path", folder]
-        ended = subprocess.run([sys.executable, "-m", *download], capture_output=True, text=True, check=False)
+        silent = {"MLFLOW_DISABLE_TELEMETRY": "true", **os.environ}
+        command = [sys.executable, "-m", *download]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=silent)
         if ended.returncode:
             reason = (ended.stderr.strip().splitlines() or ["no reason was given"])[-1]
             raise LogError(f"MLflow has no files of {shown(address)} ({reason})")

@@ -8,10 +8,11 @@ from pathlib import Path
 import gymnasium
 import rich.console
 
-from a3c.play.policies import environment_of, play_game, policy_of, random_policy, refuse_untrusted_modules
+from a3c.play.policies import environment_of, model_of, play_game, policy_of, random_policy, refuse_untrusted_modules
 from a3c.play.scores import Played, score_table
 from a3c_core.command_line.arguments import Parser, whole_number
 from a3c_core.games.base import EnvironmentConfig, Policy
+from a3c_core.models.base import Model
 from a3c_core.optimizers import Optimizer
 from a3c_core.records.checkpoints import Checkpoint, CheckpointError, load, save
 from a3c_core.section import MOST_EPISODES
@@ -27,7 +28,7 @@ examples:
   python -m a3c.play --checkpoint results/run --greedy             # always the likeliest action, no dice
   python -m a3c.play --checkpoint results/run/checkpoints/000000012000 --episodes 100 --seed 7
   python -m a3c.play --checkpoint results/run --copy best          # a copy to share, without what training needs
-  python -m a3c.play --checkpoint results/run --trust mine         # it names parts of your own module mine.py
+  python -m a3c.play --checkpoint results/run --trust mine:build   # it names this part of your own, from mine.py
 
 DIR is a run's directory, its folder of checkpoints, or one checkpoint. Equal seeds give equal games. A checkpoint never
 chooses the code that runs: a module is imported only if it is named here.
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
             if path is not None:
                 _save_film(path, options, policy, environment, games)
         if options.copy is not None:
-            _save_copy(checkpoint, options.copy)
+            _save_copy(checkpoint, model_of(checkpoint, environment), options.copy)
     except (CheckpointError, OSError, ValueError, gymnasium.error.Error) as error:
         parser.error(" ".join(str(error).split()))
 
@@ -101,12 +102,11 @@ def _save_film(
     print(f"{path}: episode {best.episode}, {len(pictures)} pictures, {path.stat().st_size / 1000:,.0f} kB")
 
 
-def _save_copy(checkpoint: Checkpoint, directory: Path) -> None:
+def _save_copy(checkpoint: Checkpoint, model: Model, directory: Path) -> None:
     """Write what plays, once, and as Keras opens it: no moving averages, and nothing that waited."""
     bare = Optimizer(checkpoint.parameters.size, "sgd")
     bare.updates, settings = checkpoint.updates, {"config": checkpoint.info.get("config", {})}
-    model = checkpoint.model_name, checkpoint.model, checkpoint.parameters
-    path = save(directory, *model, bare, settings, for_play=True)
+    path = save(directory, checkpoint.model_name, model, checkpoint.parameters, bare, settings, for_play=True)
     print(f"{path}: {sum(file.stat().st_size for file in path.iterdir()) / 1000:,.0f} kB")
 
 
@@ -135,7 +135,11 @@ def _parser() -> Parser:
     acting.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
     acting.add_argument("--random", action="store_true", help="take any action instead: what chance alone scores")
     parser.add_argument(
-        "--trust", action="append", default=[], metavar="MODULE", help="your own, whose parts the checkpoint names"
+        "--trust",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a part of your own that it names: module:attribute",
     )
     parser.add_argument(
         "--seed", type=whole_number(0, MOST_EPISODES), default=0, help="of games and actions drawn (default: 0)"

@@ -14,10 +14,13 @@ from a3c_core.engines import build_engine
 from a3c_core.errors import in_words, shown
 from a3c_core.games import make_game
 from a3c_core.games.base import Environment, EnvironmentConfig, Policy
-from a3c_core.models.base import Forward
+from a3c_core.models import make_model
+from a3c_core.models import settings_of as model_settings_of
+from a3c_core.models.base import Forward, Model
 from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
 from a3c_core.records.checkpoints import Checkpoint, CheckpointError
+from a3c_core.registry import is_reference
 from a3c_core.streams import uniform
 from a3c_core.trusted_modules import refuse_untrusted
 
@@ -45,21 +48,47 @@ def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def refuse_untrusted_modules(checkpoint: Checkpoint, trusted: Sequence[str] = ()) -> None:
-    """Refuse a checkpoint that would import modules which are not among those `trusted`."""
+    """Refuse a checkpoint that would import parts of others which are not among the names `trusted`."""
     try:
         refuse_untrusted({**_settings(checkpoint), "model": checkpoint.model_name}, trusted, str(checkpoint.path))
     except ValueError as error:
         raise CheckpointError(str(error)) from error
 
 
-def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bool = False) -> Policy:
-    """Return how the checkpoint acts: through NumPy where the model allows it, else by way of TensorFlow."""
+def algorithm_of(checkpoint: Checkpoint) -> Algorithm:
+    """Return the algorithm that the checkpoint was trained by."""
     config = {"algorithm": "a3c", "learner": {}, **_settings(checkpoint)}
     settings = read_section(settings_of(config["algorithm"]), config["learner"])
     algorithm: Algorithm = ALGORITHMS.get(config["algorithm"])(settings)
-    new_forward: Callable[[Vector], Forward | None] = checkpoint.model.numpy_forward
+    return algorithm
+
+
+def model_of(checkpoint: Checkpoint, environment: EnvironmentConfig) -> Model:
+    """Return the checkpoint's model.
+
+    A model of others is made as for training: from the game's spaces, the algorithm's heads and the settings that it
+    declares. Nothing else in the file reaches their code.
+    """
+    if not is_reference(checkpoint.model_name):
+        return checkpoint.model
+    try:
+        network = read_section(model_settings_of(checkpoint.model_name), _settings(checkpoint).get("network", {}))
+    except ValidationError as error:
+        raise CheckpointError(f"{checkpoint.path}: network: {in_words(error.errors()[0])}") from error
+    spaces = make_game(environment).spaces
+    model = make_model(checkpoint.model_name, network, spaces, algorithm_of(checkpoint).heads(spaces.actions))
+    if reason := model.why_not():
+        raise CheckpointError(f"{checkpoint.path}: {reason}")
+    model.spec.views(checkpoint.parameters)  # refuses a vector of another size
+    return model
+
+
+def policy_of(checkpoint: Checkpoint, environment: EnvironmentConfig, greedy: bool = False) -> Policy:
+    """Return how the checkpoint acts: through NumPy where the model allows it, else by way of TensorFlow."""
+    algorithm, model = algorithm_of(checkpoint), model_of(checkpoint, environment)
+    new_forward: Callable[[Vector], Forward | None] = model.numpy_forward
     if new_forward(checkpoint.parameters) is None:
-        engine: Any = build_engine("tensorflow", make_game(environment), checkpoint.model, algorithm)
+        engine: Any = build_engine("tensorflow", make_game(environment), model, algorithm)
         new_forward = engine.forward
 
     def new_policy() -> Policy:

@@ -15,6 +15,7 @@ ALGORITHMS = Registry(
         "n_step_q": "a3c_core.algorithms.n_step_q:NStepQ",
         "dqn": "a3c_core.algorithms.dqn:DQN",
     },
+    needs=["Settings", "hands_over"],
 )
 
 

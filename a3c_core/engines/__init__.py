@@ -22,7 +22,7 @@ COMPUTES: dict[str, dict[Purpose, str]] = {  # the class of each engine, by what
     "report": {"gradient": "a3c_core.engines.report:ReportEngine"},
 }
 _REPEATING = "a3c_core.engines.repeating:Repeating"  # around any that serves learners of trajectories
-ENGINES = Registry("engine", {name: rows["gradient"] for name, rows in COMPUTES.items()})
+ENGINES = Registry("engine", {name: rows["gradient"] for name, rows in COMPUTES.items()}, needs=["why_not"])
 
 
 def why_not(name: str, game: Game, model: Model | None, algorithm: Algorithm) -> str | None:

@@ -49,7 +49,10 @@ def remake_model(name: str, arguments: Mapping[str, Any]) -> Model:
     found = MODELS.get(name)
     if not isinstance(found, type):
         from a3c_core.models.own import OwnModel as found
-    model: Model = found(**{key: _with_tuples(value) for key, value in arguments.items()})
+    try:
+        model: Model = found(**{key: _with_tuples(value) for key, value in arguments.items()})
+    except TypeError as error:
+        raise ValueError(f"model {name} can't be made: {error}") from error
     return model
 
 

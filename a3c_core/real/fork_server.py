@@ -17,7 +17,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -77,11 +77,18 @@ def _end_server_without(preload: str) -> None:
 
 
 def _has_started(process: ForkServerProcess) -> bool:
-    """Start a process, if the fork server listens. A killed one takes a moment to be gone, and is replaced then."""
+    """Start a process, if the fork server listens. A killed one takes a moment to be gone, and is replaced then.
+
+    The server and what it forks inherit that Ctrl-C is blocked: it is the master's business, also while they import.
+    """
+    resource_tracker.ensure_running()  # before, since it would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         process.start()
     except ConnectionRefusedError:
         return False
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return True
 
 

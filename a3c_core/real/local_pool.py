@@ -19,6 +19,7 @@ from a3c_core.real.fork_server import Inherited, start_process
 from a3c_core.real.shared_memory import AT_ONCE, SharedBlock
 from a3c_core.real.worker import ChannelEnds, process_main, why, work_until_stopped
 from a3c_core.real.worker_pool import Loss
+from a3c_core.system.descriptors import make_room
 from a3c_core.topologies import TOPOLOGIES
 
 COMPILED = "a3c_core.real.preloads.compiled"
@@ -27,6 +28,7 @@ ONEDNN = "a3c_core.real.preloads.onednn"
 _NEED_TENSORFLOW = ("tensorflow", "report")  # engines
 _FINE_S = 0.05  # waits shorter than this are not rounded up to milliseconds, as poll does
 _FD_SETSIZE = 1024  # descriptors from here on are beyond select
+_DESCRIPTORS = 6  # of a worker, while it starts: its doorbell, its tether and its pipe, of which we keep half
 _DISMISSAL_S = 2.0  # without anyone leaving, before those who are left are killed
 
 
@@ -84,6 +86,7 @@ class LocalPool:
     """Workers on this machine: processes, or threads of this one. Their slots are in shared memory."""
 
     def __init__(self, config: RunConfig, block: SharedBlock):
+        make_room(config.span.end, _DESCRIPTORS)
         self._config, self._block = config, block
         self._slots = block.arrays.slots
         self._settings = config.model_dump(mode="json")
@@ -171,7 +174,7 @@ class LocalPool:
             member.kill()
         self._see_off()
         for member in list(self.members.values()):
-            if member.tether is None:
+            if member.tether is None and member.body is not None:
                 member.body.join(self._config.worker_limit_s)
             self.remove(member.slot)
         for descriptor in (self.bell, self._bell_button):
@@ -189,7 +192,12 @@ class LocalPool:
         return [member for member in self.members.values() if member.tether is not None]
 
     def _start_process(self, member: Member, episode: int, ends: ChannelEnds) -> None:
-        member.tether, theirs = socket.socketpair()
+        try:
+            member.tether, theirs = socket.socketpair()
+        except OSError:  # no descriptor is left
+            ends.close()
+            self.members.pop(member.slot).close()
+            raise
         self._poll.register(member.tether, 0)  # its end is always told
         asks = None if ends.predictor is None else Inherited(ends.predictor)
         given = ends._replace(doorbell=Inherited(ends.doorbell), wake=Inherited(ends.wake), predictor=asks)
@@ -226,7 +234,9 @@ class LocalPool:
                 member.heard_s = self._came_up_s = time.monotonic()
 
     def _is_gone(self, member: Member, ended: set[int]) -> bool:
-        return not member.body.is_alive() if member.tether is None else member.tether.fileno() in ended
+        if member.tether is not None:
+            return member.tether.fileno() in ended
+        return member.body is None or not member.body.is_alive()
 
     def _overdue(self, member: Member) -> str | None:
         """Return what a worker that seems to be stuck has failed to do."""

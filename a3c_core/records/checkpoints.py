@@ -5,13 +5,14 @@ DIR/000000012000/ is the state after 12,000 updates:
     learner.npz    flat parameters and the optimizer's moving averages
     <name>.npz     further arrays that the run gave to `save`
     <name>         further files that the run wrote itself, such as a long queue
-    manifest.json  the format, what the model is, counters, and a SHA-256 digest of every file
+    manifest.json  the format, what the model is, counters, and SHA-256 digests: of every file, of the parts of records
+                   that the checkpoint rests on, and of itself
 A copy that only plays has no learner.npz: its parameters are read from model.keras.
 It appears whole or not at all, the newest two are kept, and nothing in it can run code when it is read.
 """
 
-import hashlib
 import json
+import math
 import re
 import warnings
 import zipfile
@@ -29,6 +30,7 @@ from a3c_core.models import MODELS, keras_file, remake_model
 from a3c_core.models.base import POLICY_AND_VALUE, Model
 from a3c_core.models.parameters import Vector
 from a3c_core.optimizers import Optimizer, OptimizerName
+from a3c_core.records.digests import digest_of, digest_of_file
 from a3c_core.records.files import UNFINISHED, remove_directory, write_whole_directory
 from a3c_core.records.layout import CHECKPOINTS, read_json
 from a3c_core.registry import is_reference
@@ -40,6 +42,7 @@ KEPT = 2  # the newest ones
 FORMAT, VERSION = "a3c_core checkpoint", 1
 _MANIFEST, _MODEL, _LEARNER = "manifest.json", "model.keras", "learner.npz"
 _OWN_DIGEST = "manifest_sha256"
+PART_DIGESTS = "parts_sha256"  # in a run's info: lists in the order of the parts, by the kind of records
 _NUMBERED, _FILE_NAME = re.compile(r"\d{12}"), re.compile(r"\w[\w.-]*")
 
 
@@ -68,7 +71,9 @@ class Checkpoint:
 
     @property
     def model(self) -> Model:
-        """The model; if it is not one of ours, this imports the module that the checkpoint names."""
+        """The model, if it is one of ours. A model of others is not made from a file: see tools/policies.py."""
+        if is_reference(self.model_name):
+            raise CheckpointError(f"{self.path} holds {self.model_name}, a model of others, which no file can make")
         return remake_model(self.model_name, self.model_settings)
 
 
@@ -161,6 +166,15 @@ def records_of(path: Path, kind: str = "records") -> int | None:
     return count if type(count) is int else None
 
 
+def vouched_parts(path: Path, kind: str = "records") -> list[str]:
+    """Return the digests of the parts of records that a checkpoint rests on; none if it is older, or damaged."""
+    try:
+        digests = _read_manifest(path / _MANIFEST)["info"][PART_DIGESTS][kind]
+    except (CheckpointError, LookupError, TypeError):
+        return []
+    return digests if isinstance(digests, list) else []
+
+
 def restore_optimizer(checkpoint: Checkpoint, optimizer: Optimizer) -> None:
     """Put the checkpoint's moving averages and counters into `optimizer`, which must be of the same kind and size."""
     ours, theirs = (optimizer.name, optimizer.slots.shape), (checkpoint.optimizer_name, checkpoint.slots.shape)
@@ -185,9 +199,8 @@ def _write_files(folder: Path, files: Mapping[str, Write], manifest: dict[str, A
 
 
 def _digest(manifest: dict[str, Any]) -> str:
-    """Return the digest of a manifest, the same before and after it has been through JSON, without the one in it."""
-    content = json.loads(json.dumps({name: value for name, value in manifest.items() if name != _OWN_DIGEST}))
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    """Return the digest of a manifest without the one in it."""
+    return digest_of({name: value for name, value in manifest.items() if name != _OWN_DIGEST})
 
 
 def _remove_old(newest: Path) -> None:
@@ -218,6 +231,7 @@ def _read(path: Path) -> Checkpoint:
         name, settings = manifest["model"]["name"], _heads_of_old(manifest["model"]["settings"])
         only_plays = _LEARNER not in manifest["sha256"] and _MODEL in manifest["sha256"] and not is_reference(name)
         learner = _learner_for_play(path / _MODEL, name, settings) if only_plays else arrays.pop("learner")
+        _refuse_other_numbers(learner)
         state = learner["parameters"], optimizer["name"], learner["slots"], optimizer["updates"], optimizer["rejected"]
         checkpoint = Checkpoint(path, name, settings, *state, manifest["info"], arrays)
         if not is_reference(name):  # reading a checkpoint runs no module of others
@@ -231,6 +245,14 @@ def _learner_for_play(file: Path, name: str, settings: dict[str, Any]) -> dict[s
     """Return what learner.npz would hold in a copy that only plays: parameters, and no moving averages."""
     parameters = keras_file.parameters_of(file, name, remake_model(name, settings))
     return {"parameters": parameters, "slots": np.empty((0, parameters.size), np.float32)}
+
+
+def _refuse_other_numbers(learner: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless parameters [P] and moving averages [n, P] are float32."""
+    for name, dimensions in (("parameters", 1), ("slots", 2)):
+        array = learner[name]
+        if array.dtype != np.float32 or array.ndim != dimensions:
+            raise ValueError(f"{name} must be float32 in {dimensions} dimensions, not {array.dtype} in {array.ndim}")
 
 
 def _heads_of_old(settings: dict[str, Any]) -> dict[str, Any]:
@@ -298,12 +320,29 @@ def _verified(manifest: Any, digest: str, path: Path) -> dict[str, Any]:
 
 def _file_digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of_file(path)
     except OSError as error:
         raise Damaged(f"{path} can't be read: {error.strerror}") from error
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file; refuse one whose header claims more than it holds, which would take memory."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > path.stat().st_size:
+                raise ValueError(f"{member.filename} is not stored as it is")
+            with archive.open(member) as file:
+                _refuse_claims(file, member)
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def _refuse_claims(file: IO[bytes], member: zipfile.ZipInfo) -> None:
+    """Raise ValueError unless an array's header claims the very bytes that follow it."""
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):  # the others are for headers that ours never need
+        raise ValueError(f"{member.filename} has a header of version {version}")
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    claimed = math.prod(shape) * kind.itemsize
+    if kind.hasobject or claimed != member.file_size - file.tell():
+        raise ValueError(f"{member.filename} claims {claimed:,} bytes of {kind} in a file of {member.file_size:,}")

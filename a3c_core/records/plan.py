@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from a3c_core.errors import printable, shown
 from a3c_core.records.layout import STUDY, ResultsError
 from a3c_core.schedules import ScheduleConfig, parse_workers
 
@@ -38,8 +39,17 @@ class _Chosen(BaseModel):
     seed: int
 
 
+def _printable(text: str) -> str:
+    if printable(text) != text:
+        raise ValueError(f"holds control characters, which a terminal would obey: {shown(text)}")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_printable)]
+
+
 class _Cell(BaseModel):
-    id: str = Field(pattern=r"^[^/]+$")  # the name of its directory
+    id: Annotated[_Text, Field(pattern=r"^[^/]+$")]  # the name of its directory
     settings: _Chosen
     config: _Settings
 
@@ -59,8 +69,8 @@ class _Grid(BaseModel):
 class _Plan(BaseModel):
     """What must be in the file; more may be."""
 
-    name: str
-    question: str
+    name: Annotated[_Text, Field(pattern=r"^[^\n\t]+$")]  # a line
+    question: _Text
     grid: _Grid | None = None  # a study that was fetched from MLflow has none
     axes: dict[str, list[Any]]
     cells: list[_Cell]

@@ -1,8 +1,7 @@
 """One record per episode and one per update, and the columnar files they go to, part by part while a run goes on."""
 
 import shutil
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,10 +19,21 @@ from a3c_core.records.columnar import (
     write_part,
     write_stream,
 )
+from a3c_core.records.digests import digest_of_file
 from a3c_core.records.files import write_whole
-from a3c_core.records.layout import EPISODES, PARTS, UPDATE_PARTS, UPDATES
+from a3c_core.records.layout import (
+    EPISODES,
+    PARTS,
+    UPDATE_PARTS,
+    UPDATES,
+    ResultsError,
+    is_of_another_run,
+    read_digests,
+)
 
 Status = Literal["applied", "dropped", "rejected"]
+# what reading a damaged file may raise: its columns may have other names, types or lengths than they had
+UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, MemoryError)
 
 
 class EpisodeRecord(NamedTuple):
@@ -127,7 +137,7 @@ class RecordWriter:
         self._directory, self._table, self._part_rows = directory, table, table.part_rows
         self.schema = table.schema if whole_scores else schema_of(pa.float32())
         self._parts: list[pa.Table] = []  # in memory
-        self._parts_on_disk = 0
+        self.part_digests: list[str] = []  # of the parts on disk
         self._rows: list[tuple[Any, ...]] = []
         self._columns: list[pa.Table] = []  # of a runtime that gives whole columns
         self.count = 0
@@ -161,34 +171,55 @@ class RecordWriter:
             return
         self._write_part(self._directory, part)
 
-    def rewind(self, count: int) -> None:
-        """Forget everything after the first `count` records, which must be sound: a resumed run plays it again."""
+    def rewind(self, count: int, vouched: Sequence[str] = ()) -> None:
+        """Forget everything after the first `count` records, which must be sound: a resumed run plays it again.
+
+        `vouched`: the digests of the parts that hold them, if the checkpoint to go on from has any.
+        """
         assert self._directory is not None
         self._rows, self._columns = [], []
-        self.count, self._parts_on_disk = count, 0
+        self.count, self.part_digests = count, []
         whole = self._directory / self._table.file
-        if count and sum(len(part) for _, part in _in_order([whole], self._table)) == count:
+        if vouched and len(_intact_parts(self._directory, self._table, vouched)) == len(vouched):
+            self.part_digests = list(vouched)
+        elif count and sum(len(part) for _, part in _in_order([whole], self._table)) == count:
             return  # it ended just there
-        self._keep(self._directory, count)
+        else:
+            self._keep(self._directory, count)
         whole.unlink(missing_ok=True)
-        for path in _part_paths(self._directory, self._table)[self._parts_on_disk :]:
+        for path in _part_paths(self._directory, self._table)[self.parts_on_disk :]:
             path.unlink()
 
     @property
     def parts_on_disk(self) -> int:
-        return self._parts_on_disk
+        return len(self.part_digests)
 
-    def finish(self) -> None:
-        """Merge the parts into the one file, whose bytes do not depend on where they were cut; never holding all."""
+    def finish(self) -> str:
+        """Merge the parts into the one file, whose bytes do not depend on where they were cut; never holding all.
+
+        Return the file's digest. The parts stay until `remove_parts`: until then the file has nothing to vouch for it.
+        """
         self.flush()
         if self._directory is None:
-            return
-        parts = (part for _, part in _sound_parts(self._directory, self._table))
-        write_whole(
-            self._directory / self._table.file,
-            lambda path: self._refuse_a_loss(write_stream(parts, self.schema, path)),
-        )
-        shutil.rmtree(self._directory / self._table.parts, ignore_errors=True)
+            return ""
+        parts = (part for _, part in _sound_parts(self._directory, self._table, self.part_digests))
+        digests = []
+
+        def write(path: Path) -> None:
+            self._refuse_a_loss(write_stream(parts, self.schema, path))
+            digests.append(digest_of_file(path))
+
+        write_whole(self._directory / self._table.file, write)
+        return digests[0]
+
+    def remove_parts(self) -> None:
+        """Remove what was merged, once the file's digest is kept."""
+        if self._directory is not None:
+            shutil.rmtree(self._directory / self._table.parts, ignore_errors=True)
+
+    @property
+    def file(self) -> str:
+        return self._table.file
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all records that were finished [count]; of a long run nothing else is held meanwhile."""
@@ -201,8 +232,8 @@ class RecordWriter:
         sound = _sound_parts(directory, self._table)
         while count > 0:
             path, part = next(sound)
-            if path == self._part_path(directory, self._parts_on_disk) and len(part) <= count:
-                self._parts_on_disk += 1
+            if path == self._part_path(directory, self.parts_on_disk) and len(part) <= count:
+                self.part_digests.append(digest_of_file(path))
             else:
                 self._write_part(directory, part.slice(0, count))
             count -= len(part)
@@ -211,16 +242,21 @@ class RecordWriter:
         return directory / self._table.parts / f"{number:06d}.parquet"
 
     def _write_part(self, directory: Path, part: pa.Table) -> None:
-        path = self._part_path(directory, self._parts_on_disk)
-        write_whole(path, partial(write_part, part))
-        self._parts_on_disk += 1
+        digests = []
+
+        def write(path: Path) -> None:
+            write_part(part, path)
+            digests.append(digest_of_file(path))
+
+        write_whole(self._part_path(directory, self.parts_on_disk), write)
+        self.part_digests += digests
 
     def _refuse_a_gap(self) -> None:
         """Raise RecordsLost if the last part is gone, as when somebody removed the directory."""
-        if self._directory is None or not self._parts_on_disk:
+        if self._directory is None or not self.parts_on_disk:
             return
-        if not self._part_path(self._directory, self._parts_on_disk - 1).exists():
-            self._refuse_a_loss(sound_rows(self._directory, self._table))
+        if not self._part_path(self._directory, self.parts_on_disk - 1).exists():
+            self._refuse_a_loss(sound_rows(self._directory, self._table, self.part_digests))
 
     def _refuse_a_loss(self, left: int) -> None:
         """Raise RecordsLost if fewer are left than were written."""
@@ -232,13 +268,18 @@ class RecordWriter:
 def read_records(directory: Path, table: RecordTable = EPISODE_TABLE) -> pa.Table:
     """Return the records in `directory`; of an unfinished run those before the first gap, should any be lost."""
     if (directory / table.file).exists():
+        if not _is_as_told(directory / table.file):
+            raise ResultsError(f"{directory / table.file} is damaged: it is not what the run's summary tells of")
         return _read(directory / table.file, table)
     return concatenate([part for _, part in _in_order(_part_paths(directory, table), table)], table.schema)
 
 
-def sound_rows(directory: Path, table: RecordTable) -> int:
-    """Return how many records can be relied on: 0, 1, 2, … as far as they are there and readable."""
-    return sum(len(part) for _, part in _sound_parts(directory, table))
+def sound_rows(directory: Path, table: RecordTable, vouched: Sequence[str] = ()) -> int:
+    """Return how many records can be relied on: 0, 1, 2, … as far as they are there and readable.
+
+    `vouched`: the digests that their parts must have.
+    """
+    return sum(len(part) for _, part in _sound_parts(directory, table, vouched))
 
 
 def sound_records(directory: Path) -> pa.Table:
@@ -246,15 +287,45 @@ def sound_records(directory: Path) -> pa.Table:
     return concatenate([part for _, part in _sound_parts(directory, EPISODE_TABLE)], SCHEMA)
 
 
-def _sound_parts(directory: Path, table: RecordTable) -> Iterator[tuple[Path, pa.Table]]:
+def _sound_parts(directory: Path, table: RecordTable, vouched: Sequence[str] = ()) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield the files and records that can be relied on: parts where they are vouched for, else the one file."""
+    intact = _intact_parts(directory, table, vouched)
+    if vouched and len(intact) == len(vouched):
+        return _in_order(intact, table)
     whole = directory / table.file
-    return _in_order([whole] if _is_sound(whole, table) else _part_paths(directory, table), table)
+    if _is_sound(whole, table):
+        return _in_order([whole], table)
+    return _in_order(intact if vouched else _part_paths(directory, table), table)
+
+
+def _intact_parts(directory: Path, table: RecordTable, vouched: Sequence[str]) -> list[Path]:
+    """Return the parts up to the first whose digest is not the one that is vouched for."""
+    intact: list[Path] = []
+    for path, digest in zip(_part_paths(directory, table), vouched, strict=False):
+        if path.stem != f"{len(intact):06d}" or _digest_of(path) != digest:
+            break
+        intact.append(path)
+    return intact
+
+
+def _digest_of(path: Path) -> str | None:
+    try:
+        return digest_of_file(path)
+    except OSError:
+        return None
+
+
+def _is_as_told(path: Path) -> bool:
+    """Return whether a run's file of records is the one of its summary, if this is there and has digests."""
+    told = read_digests(path.parent).get(path.name)
+    return told is None or (told == _digest_of(path) and not is_of_another_run(path.parent))
 
 
 def _is_sound(path: Path, table: RecordTable) -> bool:
     try:
-        return sum(len(part) for _, part in _in_order([path], table)) == pq.read_metadata(path).num_rows
-    except (pa.ArrowException, OSError):
+        rows = pq.read_metadata(path).num_rows
+        return _is_as_told(path) and sum(len(part) for _, part in _in_order([path], table)) == rows
+    except UNREADABLE:
         return False
 
 
@@ -268,7 +339,7 @@ def _in_order(paths: list[Path], table: RecordTable) -> Iterator[tuple[Path, pa.
                     return
                 count += len(part)
                 yield path, part
-        except (pa.ArrowException, OSError):
+        except UNREADABLE:
             return
 
 

@@ -13,6 +13,7 @@ TOPOLOGIES = Registry(
         "ga3c": "a3c_core.topologies.ga3c:GA3CTopology",
         "hogwild": "a3c_core.topologies.hogwild:HogwildTopology",
     },
+    needs=["Settings", "takes", "why_not"],
 )
 
 

@@ -19,8 +19,9 @@ from a3c_core.optimizers import Optimizer
 from a3c_core.records import checkpoints
 from a3c_core.records.blocks import RecordBlock
 from a3c_core.records.completeness import setback
+from a3c_core.records.digests import digest_of, sealed
 from a3c_core.records.files import remove_directory, write_json
-from a3c_core.records.layout import CHECKPOINTS, SNAPSHOTS, SUMMARY
+from a3c_core.records.layout import CHECKPOINTS, DIGESTS, SEAL, SETTINGS, SNAPSHOTS, SUMMARY
 from a3c_core.records.tables import EpisodeRecord, RecordWriter, update_table_with
 from a3c_core.runtime import Runtime
 from a3c_core.saved_settings import differences
@@ -72,7 +73,11 @@ def train(
         >>> summary = train(RunConfig(workers="10", episodes=1000), Path("results/run"))  # doctest: +SKIP
         >>> summary.score_mean, summary.staleness_mean  # doctest: +SKIP
     """
-    return Run(config, directory, on_episode, run, on_block).finish()
+    with deferred_interrupts() as interruption:  # what is imported here could swallow a KeyboardInterrupt
+        made = Run(config, directory, on_episode, run, on_block)
+    if interruption.asked:
+        raise KeyboardInterrupt
+    return made.finish()
 
 
 class Run:
@@ -134,12 +139,17 @@ class Run:
             return
         numbers, arrays, streams = self.runtime.save()
         learner_numbers, learner_arrays = self.learner.save()
-        for writer in filter(None, (self._writer, self._updates)):
+        for writer in self._written().values():
             writer.flush()
         checkpoints.save(
             self._directory / CHECKPOINTS,
             *self._learned(),
-            info={**self._info(), "runtime": numbers, **({"learner": learner_numbers} if learner_numbers else {})},
+            info={
+                **self._info(),
+                **self._vouched(),
+                "runtime": numbers,
+                **({"learner": learner_numbers} if learner_numbers else {}),
+            },
             extra={"runtime": arrays, **({"learning": learner_arrays} if learner_arrays else {})},
             streams=streams,
         )
@@ -155,12 +165,19 @@ class Run:
 
     def _info(self) -> dict[str, Any]:
         """Return what a checkpoint tells of the run: its settings, and how many records it rests on."""
-        written = {"records": self._writer, **({"updates": self._updates} if self._updates is not None else {})}
+        written = self._written()
         return {
             "config": self._config.model_dump(mode="json"),
             "results_version": RESULTS_VERSION,
             **{name: [writer.parts_on_disk, writer.count] for name, writer in written.items()},
         }
+
+    def _vouched(self) -> dict[str, Any]:
+        """Return the digests of the parts of records that a checkpoint rests on."""
+        return {checkpoints.PART_DIGESTS: {name: writer.part_digests for name, writer in self._written().items()}}
+
+    def _written(self) -> dict[str, RecordWriter]:
+        return {"records": self._writer, **({"updates": self._updates} if self._updates is not None else {})}
 
     def _new_runtime(self, run: str) -> Runtime:
         """Return a runtime that has not started; what is not needed for it is not imported."""
@@ -204,13 +221,14 @@ class Run:
             for path in lost.checkpoints:
                 remove_directory(path)
             checkpoint = self._newest(directory)
-        (directory / SUMMARY).unlink(missing_ok=True)  # it is not finished until it says so again
-        self._writer.rewind(checkpoints.records_of(checkpoint.path) or 0 if checkpoint else 0)
+        rows = checkpoints.records_of(checkpoint.path) or 0 if checkpoint else 0
+        self._writer.rewind(rows, checkpoints.vouched_parts(checkpoint.path) if checkpoint else ())
         updates = checkpoints.records_of(checkpoint.path, "updates") if checkpoint else 0
         if updates is None:  # it began before there were any: all of its updates, or none
             self._updates = None
         elif self._updates is not None:
-            self._updates.rewind(updates)
+            self._updates.rewind(updates, checkpoints.vouched_parts(checkpoint.path, "updates") if checkpoint else ())
+        (directory / SUMMARY).unlink(missing_ok=True)  # not before: it vouches for the files that are gone now
         return checkpoint
 
     def _newest(self, directory: Path) -> checkpoints.Checkpoint | None:
@@ -248,8 +266,7 @@ class Run:
             raise checkpoints.CheckpointError(problem) from error
 
     def _summarise(self, clock_s: float, time_split: dict[str, float]) -> RunSummary:
-        for writer in filter(None, (self._writer, self._updates)):
-            writer.finish()
+        digests = {writer.file: writer.finish() for writer in self._written().values()}
         outcome: Outcome = "overloaded" if self.runtime.overloaded else "finished"
         wall_s = time.monotonic() - self._began
         totals = self.runtime.log.totals
@@ -258,5 +275,8 @@ class Run:
         )._replace(results_version=RESULTS_VERSION)
         if self._directory is not None:
             summary = summary._replace(update_rows=self._updates.count if self._updates else 0)
-            write_json(self._directory / SUMMARY, summary._asdict())
+            digests[SETTINGS] = digest_of(self._config.model_dump(mode="json"))
+            write_json(self._directory / SUMMARY, sealed({**summary._asdict(), DIGESTS: digests}, SEAL))
+            for writer in self._written().values():
+                writer.remove_parts()
         return summary

@@ -18,16 +18,19 @@ from a3c_core.command_line.assignments import all_settings, read_settings, run_n
 from a3c_core.command_line.learning_curve import WINDOW, draw_curve
 from a3c_core.config import RunConfig
 from a3c_core.games import score_of
+from a3c_core.real.shared_memory import NoSharedMemory
 from a3c_core.real.worker_manager import RunFailed
 from a3c_core.records.checkpoints import CheckpointError
 from a3c_core.records.files import write_json
-from a3c_core.records.layout import CONFIG
-from a3c_core.records.tables import EpisodeRecord, read_records
+from a3c_core.records.layout import CONFIG, ResultsError
+from a3c_core.records.tables import EpisodeRecord, RecordsLost, read_records
+from a3c_core.system.descriptors import TooFewDescriptors
 from a3c_core.system.ray_cluster import NoCluster
 from a3c_core.train import OnEpisode, RunMismatch, train
 from a3c_core.train.summary import RunSummary
 from a3c_core.virtual.capacity import profile_of
 
+_LACKING = (NoCluster, NoSharedMemory, TooFewDescriptors)  # what a machine may lack
 EXAMPLES = """\
 examples:
   python -m a3c_core.train --workers 10 --episodes 20000                    # ten workers, in virtual time
@@ -54,11 +57,13 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(all_settings(config)))
             return 0
         return _train(config, directory, console, options.tensorboard)
-    except (_Refused, RunMismatch, CheckpointError, NoCluster, gymnasium.error.Error) as error:
+    except (_Refused, RunMismatch, ResultsError, CheckpointError, *_LACKING, gymnasium.error.Error) as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename or options.out}: {error.strerror or error}")
-    except RunFailed as error:
+    except MemoryError:
+        parser.error("there is not enough memory for this run")
+    except (RunFailed, RecordsLost) as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

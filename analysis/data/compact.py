@@ -5,7 +5,6 @@ its full records, its final score, and moving averages of reward and loss. curve
 (metrics.binned).
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from a3c_core.records.digests import digest_of_file
 from a3c_core.records.files import write_whole
 from a3c_core.records.layout import CONFIG, CURVES, DONE, EPISODES, METADATA, RUNS, UPDATES, read_json, read_summary
 from a3c_core.saved_settings import differences
@@ -120,7 +120,7 @@ def row_of(directory: Path, cell: str, config: dict[str, Any]) -> dict[str, Any]
         return {**row, "status": "different", "reason": "the run in its directory has other settings than the study"}
     if row["status"] in DONE:
         try:
-            row["episodes_sha256"] = _digest(directory / EPISODES)
+            row["episodes_sha256"] = digest_of_file(directory / EPISODES)
         except OSError:
             return {**row, "status": "unreadable", "reason": f"its {EPISODES} is missing"}
     return row
@@ -218,11 +218,6 @@ def _rows_so_far(directory: Path) -> int:
         except (pa.ArrowException, OSError):  # being written, or cut short
             continue
     return rows
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_table(path: Path, fields: list[tuple[str, pa.DataType]], needed: tuple[str, ...]) -> pa.Table:

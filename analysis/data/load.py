@@ -136,14 +136,14 @@ def _read_cell(directory: Path, cell: dict[str, Any], old: Kept) -> Kept:
     old_row, curve = old
     planned = cell["config"]["episodes"], cell["config"].get("env_steps")
     try:
+        if problem := flaw(directory, *planned):
+            raise StudyError(problem)
         known: dict[str, Any] = {name: (old_row or {}).get(name) for name in (*compact.AVERAGES, "final_score")}
         same = old_row is not None and old_row["episodes_sha256"] == row["episodes_sha256"]
         if not same or curve is None or any(map(_is_missing, known.values())):
             curve, final_score = compact.measure(directory, cell["id"], *planned)
             known = {**compact.averages_of(directory), "final_score": final_score}
         row |= known
-        if problem := flaw(directory, *planned):
-            raise StudyError(problem)
     except StudyError as error:
         return {**row, "status": "unreadable", "reason": str(error)}, None
     return row, curve

@@ -12,7 +12,7 @@ import pandas as pd
 
 from a3c_core.config import RunConfig
 from a3c_core.records.files import write_json
-from a3c_core.records.layout import DONE
+from a3c_core.records.layout import DONE, read_json
 from a3c_core.saved_settings import flatten
 from a3c_core.trusted_modules import modules_of
 from analysis.data import compact
@@ -172,7 +172,10 @@ def _config(directory: Path, run: "Run") -> dict[str, Any]:
     """Return a run's settings: from its file, or put together from its parameters if it has not ended."""
     path = directory / "config.json"
     if path.is_file():
-        return json.loads(path.read_text(encoding="utf-8"))
+        settings = read_json(path)
+        if settings is None or "workers" not in settings:
+            raise StudyError(f"MLflow run {run.info.run_id} has a config.json that does not hold a run's settings")
+        return settings
     nested: dict[str, Any] = {}
     for name, value in run.data.params.items():
         *outer, last = name.split(".")
@@ -211,5 +214,5 @@ def _plan(experiment: str, runs: "list[Run]", cells: list[dict[str, Any]]) -> di
 def _refuse_other_study(folder: Path) -> None:
     """Refuse to write over a study that was not made from MLflow."""
     path = folder / "study.json"
-    if path.exists() and json.loads(path.read_text(encoding="utf-8")).get("source") != "mlflow":
+    if path.exists() and (read_json(path) or {}).get("source") != "mlflow":
         raise StudyError(f"{folder} holds a study already: read that (without --experiment), or choose another --out")

@@ -1,5 +1,7 @@
 """The page: a study's answer, claims, figures and tables as one HTML file that needs nothing else."""
 
+import re
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,10 +92,10 @@ def rerun_command(study: Study) -> str:
     if study.origins:  # each of the studies compared has a page that says how to repeat it
         return ""
     grid, _, changes = study.name.partition("+")
-    settings = [f"--set {change}" for change in changes.split(",") if change]
+    settings = [word for change in changes.split(",") if change for word in ("--set", change)]
     seeds = sorted(set(study.runs["seed"]))
     chosen = str(len(seeds)) if seeds == list(range(len(seeds))) else ",".join(map(str, seeds))
-    return " ".join(["python run_sweep.py", f"--grid {grid}", *settings, f"--seeds {chosen}"])
+    return shlex.join(["python", "run_sweep.py", "--grid", grid, *settings, "--seeds", chosen])
 
 
 def _missing(study: Study) -> dict[str, Any] | None:
@@ -231,4 +233,5 @@ def commits(study: Study) -> str:
     dirty = bool((study.done["dirty"] == True).any())  # noqa: E712  None is not False
     if not commits:
         return ""
-    return f"commit {listed(commit[:10] for commit in commits)}" + (" with local changes" if dirty else "")
+    shown = [re.sub(r"[^\w.-]", "", commit)[:10] for commit in commits]  # whatever stands in a cell's metadata
+    return f"commit {listed(shown)}" + (" with local changes" if dirty else "")

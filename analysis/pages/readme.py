@@ -12,7 +12,7 @@ from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Judgement
 from analysis.claims.documents import CODE, DOCUMENTS, cited
 from analysis.claims.finding import RULES
-from analysis.data.study import Study
+from analysis.data.study import Study, StudyError
 from analysis.pages import slots
 from analysis.pages.answer import answer, answer_table, as_markdown
 from analysis.pages.extras import NO_EXTRAS, Extras, rebuild_command
@@ -44,8 +44,15 @@ def render(study: Study, folder: Path, extras: Extras = NO_EXTRAS) -> str:
         parts += _verdicts(study, extras)
     parts += ["## How", _method(study, extras)]
     if notes.exists():
-        parts.append(notes.read_text(encoding="utf-8").strip())
+        parts.append(_text_of(notes))
     return "\n\n".join(parts) + "\n"
+
+
+def _text_of(notes: Path) -> str:
+    try:
+        return notes.read_text(encoding="utf-8").strip()
+    except ValueError as error:
+        raise StudyError(f"{notes} is no text in UTF-8 ({error}): save it as such, or remove it") from error
 
 
 def _verdicts(study: Study, extras: Extras) -> list[str]:
@@ -87,7 +94,8 @@ def _plain(text: str) -> str:
 
 def _method(study: Study, extras: Extras) -> str:
     made_by = f"; made by {commits(study)}" if commits(study) else ""
-    return f"""{facts(study)}.
+    known = _plain(facts(study)).replace(r"\_", "_")  # within words it says nothing
+    return f"""{known}.
 
 ```bash
 {rerun_command(study)}    # runs it again{made_by}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from a3c_core.errors import printable
 from analysis.claims.catalogue import judge_all
 from analysis.claims.claim import Claim
 from analysis.data import outcomes, statistics
@@ -23,6 +24,7 @@ from analysis.figures import domination, factors, stations
 _ESTIMATED = ("final_score", "mean_score", "clock_s", "steps_per_s", "utilisation_start", "load_start", "load_end")
 _TYPICAL = ("staleness_mean", "queue_peak", "held_share", "workers_max")
 _KNOWN_BEFORE = ("limit_name", "limit_workers", "n0", "n_star")
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how they begin
 _OF_RUNS = ["cell", "variant", "schedule", "seed", "status", "reason", "planned", "played", "collapsed", *_ESTIMATED]
 _OF_RUNS += [
     *_TYPICAL,
@@ -139,7 +141,8 @@ def claims(study: Study, more: Sequence[Claim] = ()) -> pd.DataFrame:
                 row = {"variant": variant, "claim": judgement.number, "verdict": judgement.verdict}
                 row |= {"finding": finding.text, "finding_verdict": finding.verdict, "needed": finding.needed}
                 rows.append({**row, **flat({"estimate": finding.estimate})} if finding.estimate else row)
-    return pd.DataFrame(rows)
+    columns = ["variant", "claim", "verdict", "finding", "finding_verdict", "needed"]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
 def _stations(study: Study) -> pd.DataFrame:
@@ -160,8 +163,16 @@ def runs(study: Study) -> pd.DataFrame:
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV whose digits do not depend on the machine."""
+    """Return a table as CSV whose digits do not depend on the machine, and whose text no spreadsheet computes."""
+    table = table.apply(lambda column: column.map(_no_formula) if column.dtype.kind not in "bif" else column)
     return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def _no_formula(value: Any) -> Any:
+    """Return a value; text that a spreadsheet would compute begins with an apostrophe, its sign of plain text."""
+    if not isinstance(value, str):
+        return value
+    return printable(f"'{value}" if value.startswith(_FORMULAS) else value)
 
 
 def _parts(study: Study) -> list[tuple[str, Study]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from a3c_core.errors import near_miss, shown, unknown
+from a3c_core.errors import near_miss, printable, shown, unknown
 from a3c_core.section import MOST_EPISODES
 from a3c_core.yaml_text import Document, NotYaml, read_yaml
 from a3c_core.yaml_text import Path as Place
@@ -143,6 +143,9 @@ class _Reader:
         value = self._data.get(key)
         if not isinstance(value, str) or not value.strip():
             self.refuse((key,), f"{'must be text' if key in self._data else 'missing: every grid has one'}")
+            return ""
+        if printable(value) != value:
+            self.refuse((key,), f"must not hold control characters, which a terminal would obey: {shown(value)}")
             return ""
         return " ".join(value.split())
 

@@ -1,8 +1,8 @@
-"""A cell's own process: `python -m experiments.sweep.cell DIRECTORY ID [MODULE...]`, started by the sweep.
+"""A cell's own process: `python -m experiments.sweep.cell DIRECTORY ID [PART...]`, started by the sweep.
 
-MODULE is a module of the user's own that the grid names: a file on disk alone can't have it imported. The process tells
-of its progress in lines of JSON on its standard output, and ends within seconds when the sweep is gone: its
-standard input closes then.
+PART is a part of the user's own, `package.module:attribute`, that the grid names: a file on disk alone can't have it
+imported. The process tells of its progress in lines of JSON on its standard output, and ends within seconds when the
+sweep is gone: its standard input closes then.
 """
 
 import json

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from a3c_core.command_line import heartbeat
 from a3c_core.command_line.arguments import duration, python_command
+from a3c_core.errors import printable
 from a3c_core.records.layout import DONE, METADATA, read_json, read_summary
 from experiments.grid.cells import Cell
 from experiments.provenance import ROOT
@@ -28,7 +29,7 @@ def print_cells(study: StudyFolder, cells: Sequence[Cell], console: Console) -> 
         table.add_column(name, justify="right")
     with heartbeat.shown(lambda: "reading what the cells came to", console):
         for cell in cells:
-            table.add_row(escape(cell.id), *cell_row(study, cell))
+            table.add_row(*(escape(printable(text)) for text in (cell.id, *cell_row(study, cell))))
     console.print(table)
 
 
@@ -74,7 +75,9 @@ def where_to_look(study: StudyFolder, uri: str | None) -> list[str]:
 def _how_to_open(uri: str) -> str:
     if uri == DEFAULT and Path.cwd() == ROOT:
         return "make ui"
-    return python_command("-m", "mlflow", "ui", "--backend-store-uri", uri) if sqlite_path(uri) else shown(uri)
+    if not sqlite_path(uri):
+        return shown(uri)
+    return f"MLFLOW_DISABLE_TELEMETRY=true {python_command('-m', 'mlflow', 'ui', '--backend-store-uri', uri)}"
 
 
 def _collapsed(summary: dict[str, Any], cell: Cell) -> str:

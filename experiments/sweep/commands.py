@@ -13,6 +13,7 @@ from rich.table import Table
 
 from a3c_core.command_line import heartbeat
 from a3c_core.command_line.arguments import duration, python_command, shown_path
+from a3c_core.errors import printable
 from a3c_core.games.base import SETUP_ATARI
 from a3c_core.system.ray_cluster import ADDRESS
 from experiments.grid.cells import expand
@@ -43,7 +44,7 @@ def list_grids(console: Console) -> int:
         table.add_column(name, justify="right" if name == "cells" else "left")
     for path in shipped_grids():
         file = read_grid(path)
-        table.add_row(escape(path.stem), _cells_or_need(file), escape(file.grid.question))
+        table.add_row(escape(printable(path.stem)), _cells_or_need(file), escape(printable(file.grid.question)))
     console.print(table)
     return DONE
 
@@ -61,7 +62,7 @@ def _cells_or_need(file: GridFile) -> str:
 def dry_run(request: Request, console: Console) -> int:
     """Print what a sweep would do, and about how long it would take; change nothing."""
     sweep = understand(request)
-    table = Table(title=escape(f"{sweep.study.name}: {sweep.grid.question}"), title_justify="left")
+    table = Table(title=escape(printable(f"{sweep.study.name}: {sweep.grid.question}")), title_justify="left")
     for name in ("cell", "on disk", "would take about"):
         table.add_column(name, justify="right" if name.startswith("would") else "left")
     todo = {cell.id for cell in sweep.todo}
@@ -244,4 +245,4 @@ def _sync_command(request: Request) -> str:
 
 
 def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

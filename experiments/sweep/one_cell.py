@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 
 from a3c_core.real.oversubscription import is_oversubscribed
 from a3c_core.records.completeness import setback
-from a3c_core.records.layout import DONE, read_summary
+from a3c_core.records.layout import DONE, ResultsError, read_summary
 from a3c_core.system.signals import blocked_interrupts
-from a3c_core.trusted_modules import modules_of
+from a3c_core.trusted_modules import references_in
 from experiments import processes
 from experiments.grid.cells import Cell
 from experiments.processes import Children, Message
@@ -52,15 +52,17 @@ def run_one(plan: SweepPlan, cell: Cell, at_once: int, children: Children, board
     """Run one cell on this machine, unless the sweep is stopping, and keep its ending on disk."""
     if children.stopping:
         return Ending(cell, "waiting")
-    lost = setback(plan.study.cell(cell.id))
-    board.started(cell, lost.words if lost else None)
     try:
+        lost = setback(plan.study.cell(cell.id))
+        board.started(cell, lost.words if lost else None)
         oversubscribed = is_oversubscribed(cell.config, at_once)
         metadata = plan.study.prepare(cell, plan.sweep, oversubscribed, goes_on=lost is None)
-        status, reason = _supervise(plan, cell, children, board)
+        status, reason = _supervise(plan, cell, children, board, has_all=lost is None)
         plan.study.conclude(cell, status, reason, metadata)
-    except OSError as error:  # no space left, say
+    except (OSError, ResultsError) as error:  # no space left, say
         status, reason = "failed", str(error)
+    except Exception as error:  # a cell that nobody can make sense of does not end the others
+        status, reason = "failed", f"{type(error).__name__}: {error}"
     board.ended(cell, status, reason)
     if status == "failed" and plan.fail_fast and not children.stopping:
         children.stop()
@@ -73,11 +75,13 @@ def start_cell(arguments: Sequence[str], log: Path, keep_open: Sequence[int]) ->
         return processes.start("experiments.sweep.cell", arguments, log, keep_open)
 
 
-def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener) -> tuple[str, str | None]:
-    """Start the cell's process, follow it to its end, and return how it ended and why."""
+def _supervise(
+    plan: SweepPlan, cell: Cell, children: Children, board: Listener, has_all: bool
+) -> tuple[str, str | None]:
+    """Start the cell's process and follow it; return how it ended and why. `has_all`: no records were lost."""
     directory = plan.study.cell(cell.id)
     summary = read_summary(directory)
-    if summary is not None and summary["outcome"] in DONE and plan.study.flaw(cell) is None:
+    if has_all and summary is not None and summary["outcome"] in DONE and plan.study.flaw(cell) is None:
         return str(summary["outcome"]), None  # the sweep was killed between the cell's end and the note of it
     said: Message = {}
 
@@ -89,7 +93,7 @@ def _supervise(plan: SweepPlan, cell: Cell, children: Children, board: Listener)
 
     log = directory / "log.txt"
     keep_open = [plan.lock] if plan.lock is not None else []
-    trusted = sorted(modules_of(cell.config.model_dump(mode="json")))  # the grid has named them
+    trusted = sorted(references_in(cell.config.model_dump(mode="json")))  # the grid has named them
     process = start_cell([str(directory), cell.id, *trusted], log, keep_open)
     code = children.follow(process, heed)
     if log.exists() and log.stat().st_size == 0:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from a3c_core.command_line import heartbeat
 from a3c_core.command_line.arguments import duration
+from a3c_core.errors import printable
 from experiments.grid.cells import Cell
 from experiments.sweep.cell import Progress
 
@@ -143,7 +144,7 @@ class Board:
 
     def _say(self, line: str, always: bool = False) -> None:
         if always or not self._console.is_terminal:
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _length(cell: Cell) -> int:

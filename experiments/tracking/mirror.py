@@ -18,6 +18,7 @@ from experiments.tracking.sweep_run import describe
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+_PARENT = "mlflow.parentRunId"
 _HOW_TO_COMPARE = """\
 A run per cell, below one per sweep: the sweep's own shows what its schedules came to, and links to its cells' curves in
 one plot. To compare some: select them in the table, then Compare. `episode/` is of every episode, `mean_100/` over the
@@ -40,8 +41,14 @@ class Tracker:
         self._client, self._study = client, study
         self._content = read_plan(study) or {}
         self._experiment = experiment_of(client, uri, self._content["name"])
-        runs = all_runs(client, self._experiment)
-        self._ids = {run.data.tags[UID]: run.info.run_id for run in runs if UID in run.data.tags}
+        self._ids: dict[str, str] = {}  # of runs by uid
+        self._of_cells: dict[tuple[str | None, str], set[str]] = {}  # runs by (their sweep's run, cell)
+        for run in all_runs(client, self._experiment):
+            tags = run.data.tags
+            if UID in tags:
+                self._ids[tags[UID]] = run.info.run_id
+            if CELL in tags:
+                self._of_cells.setdefault((tags.get(_PARENT), tags[CELL]), set()).add(run.info.run_id)
         self._runs: dict[str, CellRun] = {}
 
     def sync(self, on_complete: Callable[[str], None] = lambda cell: None) -> Sync:
@@ -102,9 +109,15 @@ class Tracker:
         self._runs[uid].sync(metadata)
 
     def _create_run(self, cell: dict[str, Any], metadata: dict[str, Any]) -> str:
-        tags = {"mlflow.parentRunId": self._parent(metadata["sweep"]), CELL: cell["id"], LOGGED: "0"}
+        parent = self._parent(metadata["sweep"])
+        before = self._of_cells.setdefault((parent, cell["id"]), set())
+        while before:  # the cell has begun anew, and what MLflow has of it is no more on disk
+            self._client.delete_run(before.pop())
+        tags = {_PARENT: parent, CELL: cell["id"], LOGGED: "0"}
         name = run_name(cell["settings"], self._content.get("axes") or {})
-        return self._create(name, metadata["uid"], tags, milliseconds(metadata["started"]))
+        run = self._create(name, metadata["uid"], tags, milliseconds(metadata["started"]))
+        before.add(run)
+        return run
 
     def _parent(self, sweep: str) -> str:
         if sweep in self._ids:

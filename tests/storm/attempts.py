@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.storm import processes
-from tests.storm.plans import Strike
+from tests.storm.plans import GROUP, Strike
 from tests.sweeps import ROOT
 
 LIMIT_S = 900.0  # for what takes seconds on an idle machine: longer is a hang, however busy this one is
@@ -36,7 +37,15 @@ def environment(folder: Path, mark: str) -> dict[str, str]:
 class Command:
     """A started command with all its processes, found by their mark."""
 
-    def __init__(self, words: Sequence[str], folder: Path, mark: str, output: Path, signals: Counter[tuple[str, str]]):
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        mark: str,
+        output: Path,
+        signals: Counter[tuple[str, str]],
+        descriptors: int | None = None,
+    ):
         self._mark, self._results, self._output = mark, folder / "results", output
         self._signals = signals  # sent, by (target, signal)
         self._struck: set[str] = set()
@@ -52,7 +61,7 @@ class Command:
                 stdout=file,
                 stderr=file,
                 start_new_session=True,  # Ctrl-C is the storm's
-                preexec_fn=processes.end_with_parent,
+                preexec_fn=partial(processes.prepare, descriptors),
             )
 
     def follow(self, strikes: Sequence[Strike], damage: Callable[[], None]) -> Ending:
@@ -79,6 +88,9 @@ class Command:
         self._wait(lambda: False, strike.delay_s)
         if not self._wait(lambda: bool(self._targets(strike))):
             return
+        if strike.target == GROUP:
+            self._strike_group(strike)
+            return
         targets = self._targets(strike) or [0]  # gone since
         target = targets[int(strike.choice * len(targets))]
         if not processes.send(target, self._mark, strike.signal):
@@ -89,13 +101,23 @@ class Command:
         else:
             self._struck.add(strike.target)
 
+    def _strike_group(self, strike: Strike) -> None:
+        """Send the signal to every process of the command's group, as a terminal does."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, strike.signal)  # ours, and not reaped yet: this is its id
+            self._signals[strike.target, strike.signal.name] += 1
+            self._struck.add(strike.target)
+
     def _has_come(self, strike: Strike) -> bool:
         if strike.moment == "checkpoint":
             return self._found_checkpoints() != self._checkpoints
         return strike.moment == "start" or bool(self._targets(strike))
 
     def _targets(self, strike: Strike) -> list[int]:
-        return processes.by_role(self._mark).get(strike.target, [])
+        found = processes.by_role(self._mark)
+        if strike.target == GROUP:  # at the sight of workers, or of what they will be forked from
+            return found.get("fork server", []) or found.get("cell", []) or found.get("master", [])
+        return found.get(strike.target, [])
 
     def _found_checkpoints(self) -> set[Path]:
         with suppress(OSError):  # removed while we look

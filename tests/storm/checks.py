@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*\S.*$", re.MULTILINE)
 _PLACE = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
-_PYTHONS_OWN = ("<frozen site>", 'File "<string>", line 1, in <module>')  # its start, and that of its fork server
+_PYTHONS_OWN = "<frozen site>"  # its start
 _MEMORY = Path("/dev/shm")
 _TEMPORARY = re.compile(r"\.unfinished-.*|\..*\.tmp")  # see a3c_core/records/files.py
 
@@ -36,6 +36,10 @@ def run_is_whole(directory: Path, episodes: int) -> Iterator[str]:
     if records["episode"].to_pylist() != list(range(len(records))):
         yield f"{directory.name} has records that are not numbered one after the other"
     yield from summary_adds_up(summary, directory.name, episodes)
+    told = summary.get("sha256", {})
+    for name in ("episodes.parquet", "updates.parquet"):
+        if told.get(name) != hashlib.sha256((directory / name).read_bytes()).hexdigest():
+            yield f"{directory.name}'s {name} is not the one that its summary tells of"
 
 
 def summary_adds_up(summary: dict[str, Any], name: str, episodes: int) -> Iterator[str]:
@@ -115,8 +119,7 @@ def _one_line(traceback: str) -> str:
 
 def _is_early(traceback: str) -> bool:
     """Return whether Ctrl-C came too early: before any line of ours."""
-    is_pythons = any(place in traceback for place in _PYTHONS_OWN)
-    return is_pythons and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
+    return _PYTHONS_OWN in traceback and traceback.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
 def leftovers(temporary: Path, results: Path) -> list[str]:

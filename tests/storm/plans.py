@@ -9,13 +9,20 @@ KINDS = {"run": 5, "sweep": 4, "long-lived master": 1}  # what a round starts: w
 SIGNALS = {SIGKILL: 10, SIGTERM: 4, SIGINT: 3, SIGSTOP: 3}
 MOMENTS = {"start": 2, "sight": 4, "checkpoint": 4}  # from when on a strike's delay counts: see Strike
 MOST_STRIKES = {"run": 7, "sweep": 7, "long-lived master": 20}  # in one attempt
+GROUP = "process group"  # of the command: what a terminal's Ctrl-C, or a batch system, reaches
 HELPERS = {"worker": 5, "fork server": 3, "resource tracker": 1}  # a run survives the loss of any of them
 TARGETS = {
-    "run": {**HELPERS, "master": 2},
-    "sweep": {**HELPERS, "cell": 3, "sweep": 3},
+    "run": {**HELPERS, "master": 2, GROUP: 2},
+    "sweep": {**HELPERS, "cell": 3, "sweep": 3, GROUP: 2},
     "long-lived master": HELPERS,
 }
 _TO_A_RUN = (
+    "part flipped",
+    "part swapped",
+    "records flipped",
+    "records swapped",
+    "summary flipped",
+    "summary swapped",
     "part missing",
     "part truncated",
     "records missing",
@@ -29,6 +36,7 @@ DAMAGES: dict[str, tuple[str, ...]] = {  # see damages.py
     "sweep": (*_TO_A_RUN, "metadata emptied", "cells missing", "study damaged"),
     "long-lived master": (),
 }
+FEW_DESCRIPTORS = (40, 64)  # which workers alone may need: a run has to raise the limit
 _IN_PIECES = {"t_max": 20, "update_every": "t_max", "standardise": False}
 _SCHEDULE = {"first_s": 0.3, "further_s": 0.01, "window": 10, "spacing": 40, "auto_min": 1, "auto_max": 6}
 _MANY = 10_000  # lost workers that a run may replace: the storm is to find faults, not to use up a budget
@@ -67,6 +75,7 @@ class Plan:
     settings: dict[str, Any]  # of a run, or of a sweep's base
     axes: dict[str, list[Any]] = field(default_factory=dict)  # of a sweep's grid
     is_tracked: bool = False  # in MLflow
+    descriptors: int | None = None  # the soft limit that it begins with; None: as here
     attempts: tuple[Attempt, ...] = ()
 
     @property
@@ -82,6 +91,7 @@ class Plan:
         details += [f"{agents} agents"] if agents > 1 else []
         details += ["t_max"] if "t_max" in self.settings["learner"] else []
         details += ["MLflow"] if self.is_tracked else []
+        details += [f"{self.descriptors} descriptors"] if self.descriptors else []
         return f"{self.kind} ({', '.join(details)})"
 
 
@@ -95,14 +105,15 @@ def draw(seed: int, number: int) -> Plan:
     if kind == "sweep":
         axes = {"workers": rng.sample([1, 2, 4, "2->6"], 2)}
         settings = {name: value for name, value in settings.items() if name not in ("workers", "seed")}
-    targets = {**TARGETS[kind], **({"MLflow tracker": 4} if is_tracked else {})}
+    targets = {**TARGETS[kind], **({"MLflow tracker": 6} if is_tracked else {})}
     if settings["runtime"] == "simulate":
         targets = {target: weight for target, weight in targets.items() if target not in HELPERS}
     if kind == "long-lived master":
         settings["workers"] = rng.choice(["1", "2", "4", "8"])  # as many descriptors at the end as at the beginning
     count = 1 if kind == "long-lived master" else rng.randint(2, 3)
     attempts = tuple(draw_attempt(rng, kind, targets) for _ in range(count))
-    return Plan(seed, number, kind, settings, axes, is_tracked, attempts)
+    descriptors = rng.choice(FEW_DESCRIPTORS) if kind != "long-lived master" and rng.random() < 0.2 else None
+    return Plan(seed, number, kind, settings, axes, is_tracked, descriptors, attempts)
 
 
 def draw_settings(rng: random.Random, is_real: bool) -> dict[str, Any]:
@@ -144,11 +155,14 @@ def draw_attempt(rng: random.Random, kind: str, targets: dict[str, int]) -> Atte
 
 def draw_strike(rng: random.Random, targets: dict[str, int], moments: dict[str, int]) -> Strike:
     """Return a strike; its delay is mostly short, for what is fragile is what has just begun."""
+    moment, delay_s, target = weighted(rng, moments), 1.5 * rng.random() ** 2, weighted(rng, targets)
+    if target == GROUP:  # fragile from its first line on
+        moment = rng.choice(["start", "sight"])
     return Strike(
-        weighted(rng, moments),
-        1.5 * rng.random() ** 2,
-        weighted(rng, targets),
-        weighted(rng, SIGNALS),
+        moment,
+        delay_s,
+        target,
+        weighted(rng, {SIGINT: 3, SIGTERM: 2, SIGKILL: 1} if target == GROUP else SIGNALS),
         rng.uniform(0.1, 2.0),
         rng.random(),
     )

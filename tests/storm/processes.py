@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -111,7 +112,12 @@ def wait_for(condition: Callable[[], object], limit_s: float) -> bool:
     return True
 
 
-def end_with_parent() -> None:
-    """Make the calling process end when the one that started it is killed, the storm with no time to clear up."""
+def prepare(descriptors: int | None = None) -> None:
+    """Make the calling process end when the one that started it is killed, the storm with no time to clear up.
+
+    `descriptors`: how many it may have open, as far as it does not raise that itself.
+    """
+    if descriptors is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

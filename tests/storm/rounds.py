@@ -72,7 +72,7 @@ class Round:
     def _run(self, words: list[str], attempt: Attempt = CALM) -> Ending:
         output = self._folder / f"output-{self.tally.counts['attempts']}.txt"
         self.tally.counts["attempts"] += 1
-        command = Command(words, self._folder, self.mark, output, self.tally.signals)
+        command = Command(words, self._folder, self.mark, output, self.tally.signals, self.plan.descriptors)
         return command.follow(attempt.strikes, lambda: self._damage(attempt) if attempt.is_damaged_running else None)
 
     def _command(self, results: str = "results") -> list[str]:
