@@ -17,6 +17,8 @@ class Effort(NamedTuple):
     steps: int = 0  # whose gradients it computes itself; a step counts in every epoch
 
 
+ONE_UPDATE = Effort()
+
 class Learner(Protocol):
     """Which clock it runs on, and how parcels and publications travel, is the runtime's business."""
 

@@ -22,6 +22,10 @@ class Backlog(ParcelQueue):
         self.serving: list[tuple[Arrival, Vector]] = []  # where an update takes its time
         self.joined: list[Arrival] = []  # whose batch the learner still collects
 
+    def append(self, item: Arrival, gradient: Vector) -> None:
+        """Let an arrival wait, with a copy of its gradient, whose place in shared memory will be used again."""
+        super().append(item, gradient.copy())
+
     @property
     def unserved(self) -> int:
         """Parcels that wait or are being served."""

@@ -18,7 +18,7 @@ from a3c_core.schedules import Span
 from a3c_core.section import Section
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.virtual.costs import CostProfile
-from a3c_core.virtual.timeline import MASTER, Timeline
+from a3c_core.virtual.timeline import MASTER, Event, Timeline
 
 
 class RunSettings(Protocol):
@@ -102,6 +102,7 @@ class Topology(ABC):
     ):
         self.config, self.profile, self.engine, self.learner = config, profile, engine, learner
         self.timeline, self.log = timeline, log
+        self._seed, self._episodes_in_all, self._env_steps_in_all = config.seed, config.episodes, config.env_steps
 
     @classmethod
     def why_not(cls, config: Any) -> tuple[str, str] | None:
@@ -123,23 +124,24 @@ class Topology(ABC):
 
     def progress(self, worker: int) -> Progress:
         """Return how far the run has come, for a worker or for the learner of its parcel."""
-        env_steps, most = self.log.totals.env_steps, self.config.env_steps
-        share = self.log.episodes / self.config.episodes if most is None else min(1.0, env_steps / most)
-        return Progress(share, env_steps, worker_draw(self.config.seed, worker))
+        env_steps, most = self.log.totals.env_steps, self._env_steps_in_all
+        share = self.log.episodes / self._episodes_in_all if most is None else min(1.0, env_steps / most)
+        return Progress(share, env_steps, worker_draw(self._seed, worker))
 
     @property
     def may_begin(self) -> int:
         """Episodes that may still begin."""
-        totals, most = self.log.totals, self.config.env_steps
-        is_over = most is not None and totals.env_steps >= most
-        return 0 if is_over else self.config.episodes - totals.episodes_begun
+        totals, most = self.log.totals, self._env_steps_in_all
+        if most is not None and totals.env_steps >= most:
+            return 0
+        return self._episodes_in_all - totals.episodes_begun
 
     @abstractmethod
     def start(self) -> None:
         """Push the first events."""
 
     @abstractmethod
-    def handle(self, station: int, kind: str) -> None:
+    def handle(self, event: Event) -> None:
         """Let an event happen that this topology pushed."""
 
     def end(self) -> None:  # noqa: B027, most have nothing to do here

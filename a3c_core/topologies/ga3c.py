@@ -21,7 +21,7 @@ from a3c_core.topologies.agents import AgentTopology, first_free
 from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.staff import Counts, GA3CConfig, Staff, Walk
 from a3c_core.topologies.training import Training, restore_experiences, save_experiences
-from a3c_core.virtual.timeline import MASTER
+from a3c_core.virtual.timeline import MASTER, Event
 
 ANSWERED, TRAINED = "answered", "trained"
 MOST_STEPS = 4_096  # of a trajectory in shared memory
@@ -95,8 +95,8 @@ class GA3CTopology(AgentTopology):
     def queue_size(self) -> int:
         return self._exchange.queue_size
 
-    def handle(self, station: int, kind: str) -> None:
-        self.handlers[kind](station)
+    def handle(self, event: Event) -> None:
+        self.handlers[event.kind](event.station)
         while self._may_train() and (free := first_free(self._training, self._trainers)) is not None:
             self._take_trajectories(free)
         while self._may_predict() and (free := first_free(self._answers, self._predictors)) is not None:
@@ -141,7 +141,8 @@ class GA3CTopology(AgentTopology):
     def _take_trajectories(self, trainer: int) -> None:
         """Begin an update, whose gradient is that of the parameters of this moment."""
         taken = self.trajectories.take(self._exchange.train_min, self._exchange.train_max or 0)
-        taken = [one._replace(parcel=one.parcel._replace(taken_s=self.timeline.now_s)) for one in taken]
+        for one in taken:
+            one.parcel.taken_s = self.timeline.now_s
         training = self._training[trainer] = self.trajectories.learn(self.engine, self.learner.parameters, taken)
         ended = sum(len(one.parcel.episodes) for one in taken)
         seconds = self.profile.training_s(len(taken), training.steps)

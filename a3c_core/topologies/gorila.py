@@ -29,7 +29,7 @@ from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.topologies.parameter_server import UPDATED, ParameterServer, Pending, ServersConfig
-from a3c_core.topologies.workers import PLAYED, Publication, WorkerSlot, WorkerTopology, parcel_from
+from a3c_core.topologies.workers import PLAYED, Publication, WorkerSlot, WorkerTopology
 from a3c_core.virtual.timeline import MASTER
 
 LEARNER_CORE, LEARNED = "learner_core", "learned"
@@ -152,7 +152,8 @@ class GorilaTopology(WorkerTopology):
         slot.parcel = slot.gradient = None
         for trajectory in self._replay_engine.packing.unpack(experience):
             learner.replayer.memory.add(trajectory)
-        self._record(parcel._replace(arrived_s=self.timeline.now_s, queue_length=self.waiting))
+        parcel.arrived_s, parcel.queue_length = self.timeline.now_s, self.waiting
+        self._record(parcel)
         if self._in_step and learner.replayer.may_learn:
             learner.owed.append(actor)
             slot.waits += 1
@@ -202,9 +203,10 @@ class GorilaTopology(WorkerTopology):
         self.log.totals.sent += 1
         self.log.totals.last_arrival_s = now_s = self.timeline.now_s
         learner.worked_s += now_s - learner.since_s
-        parcel = parcel._replace(arrived_s=now_s, queue_length=self.waiting)
+        parcel.arrived_s, parcel.queue_length = now_s, self.waiting
         if made.is_outlying:
-            self._enter(parcel._replace(taken_s=now_s), "rejected", made.loss)
+            parcel.taken_s = now_s
+            self._enter(parcel, "rejected", made.loss)
             self._go_on(learner)
         else:
             self._server.push(parcel, learner.pulled, made.gradient, made.loss)
@@ -249,7 +251,8 @@ class GorilaTopology(WorkerTopology):
             if made is not None:
                 arrays[f"learner{number}_gradient"] = made.gradient
             rest = None if made is None else (str(made.loss), made.is_outlying)  # JSON knows no NaN
-            under_way = learner.parcel, learner.pulled, rest, learner.is_busy, list(learner.owed)
+            parcel = None if learner.parcel is None else learner.parcel.save()
+            under_way = parcel, learner.pulled, rest, learner.is_busy, list(learner.owed)
             learners.append([replayer.save(), *under_way, learner.since_s, learner.worked_s])
         added = []
         for place, memory in enumerate(memories.values()):
@@ -266,7 +269,7 @@ class GorilaTopology(WorkerTopology):
             learner.replayer.restore(replayer)
             learner.owed.extend(owed)
             if parcel is not None:
-                learner.parcel = parcel_from(parcel)
+                learner.parcel = Parcel.restored(parcel)
                 learner.made = Made(np.array(arrays[f"learner{number}_gradient"]), float(rest[0]), rest[1])
         for place, (added, learner) in enumerate(zip(numbers["memories"], self.learners, strict=False)):
             names = [name for name in arrays if name.startswith(f"memory{place}_")]

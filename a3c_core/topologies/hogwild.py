@@ -10,7 +10,7 @@ from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.section import Section
 from a3c_core.topologies.base import Arrow, Description
-from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
+from a3c_core.topologies.workers import WorkerSlot, WorkerTopology
 
 APPLIED = "applied"
 _APPLYING = 1 << 40  # keeps the jitter of updates apart from that of play
@@ -34,12 +34,13 @@ class HogwildTopology(WorkerTopology):
         self.handlers[APPLIED] = self._applied
 
     def pull(self, slot: WorkerSlot) -> bool:
-        slot.held = Publication(self.learner.version, self.learner.publication)
+        self.give_latest(slot)
         return True
 
     def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
         """Begin to apply the gradient, at the worker's own cost."""
-        slot.parcel, slot.gradient = parcel._replace(taken_s=parcel.arrived_s), gradient
+        parcel.taken_s = parcel.arrived_s
+        slot.parcel, slot.gradient = parcel, gradient
         self.timeline.work(self.profile.apply_s, slot.worker.id, APPLIED, _APPLYING + slot.worker.rollouts)
 
     def _applied(self, worker: int) -> None:

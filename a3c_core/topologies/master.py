@@ -15,7 +15,7 @@ import numpy as np
 
 from a3c_core.algorithms.base import HandsOver
 from a3c_core.episode_log import Parcel
-from a3c_core.learners.base import Effort, settled_by
+from a3c_core.learners.base import ONE_UPDATE, Effort, settled_by
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
@@ -23,8 +23,8 @@ from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.remedies import Remedies
-from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
-from a3c_core.virtual.timeline import MASTER
+from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
+from a3c_core.virtual.timeline import MASTER, Event
 
 UPDATED = "updated"
 _QUEUE_FILE = "queue.f32"
@@ -47,10 +47,14 @@ class MasterTopology(WorkerTopology):
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
-        self._exchange = self.config.gradients
-        self._has_mailboxes = self._exchange.channel == "mailbox"
-        self._waits_for_apply = self._exchange.pull == "after_apply"
-        self._remedies = Remedies(self._exchange, self.learner)
+        self._exchange = exchange = self.config.gradients
+        self._has_mailboxes = exchange.channel == "mailbox"
+        self._waits_for_apply = exchange.pull == "after_apply"
+        self._room = exchange.queue_size if exchange.queue != "unbounded" else math.inf
+        self._overload_limit = math.inf if exchange.overload_limit is None else exchange.overload_limit
+        self._remedies = Remedies(exchange, self.learner)
+        self._settings: Any = self.config.exchange
+        self._combine = functools.partial(self.combine, self._settings)
         self.queue = ParcelQueue(self._remedies.parcel_size)
         self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
         self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
@@ -58,7 +62,8 @@ class MasterTopology(WorkerTopology):
         self._written_up = 0  # episodes that parcels ended which the master took up
         self._mail: dict[int, Publication] = {}  # what lies in mailboxes
         self._empty: set[int] = set()  # workers whose mailbox is empty
-        self._most_under_way = 1 + (self._exchange.bound or 0) if self._exchange.makes_workers_wait else math.inf
+        self._workers_may_wait = exchange.makes_workers_wait
+        self._most_under_way = 1 + (exchange.bound or 0) if exchange.makes_workers_wait else math.inf
         self._begun = 0  # pieces of work
         self._gated: deque[int] = deque()  # workers that may not begin, since too many gradients are under way
         self.handlers[UPDATED] = self._updated
@@ -67,8 +72,8 @@ class MasterTopology(WorkerTopology):
     def waiting(self) -> int:
         return len(self.queue)
 
-    def handle(self, station: int, kind: str) -> None:
-        super().handle(station, kind)
+    def handle(self, event: Event) -> None:
+        self.handlers[event.kind](event.station)
         if self._joined and not self.timeline:  # everybody has left, or waits: nobody will add to the batch
             self._learn(self._update_s(self.learner.effort(None), idle=True, taken=0))
 
@@ -91,7 +96,7 @@ class MasterTopology(WorkerTopology):
 
     def begin(self, worker: int) -> None:
         """Let a worker begin, unless its gradient would find so many under way that they are too old on average."""
-        if self._begun - self.log.totals.outcomes >= self._most_under_way:
+        if self._workers_may_wait and self._begun - self.log.totals.outcomes >= self._most_under_way:
             self.let_wait(worker)
             return
         super().begin(worker)
@@ -107,8 +112,8 @@ class MasterTopology(WorkerTopology):
             self.begin(self._gated.popleft())
 
     def pull(self, slot: WorkerSlot) -> bool:
-        if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
-            slot.held = Publication(self.learner.version, self.learner.publication)
+        if not self._has_mailboxes:
+            self.give_latest(slot)
             return True
         new = self._mail.pop(slot.worker.id, None)
         if new is None:
@@ -119,7 +124,7 @@ class MasterTopology(WorkerTopology):
 
     def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
         """The parcel reaches the master's queue, or finds it full."""
-        if self._exchange.queue == "unbounded" or len(self.queue) < self._exchange.queue_size:
+        if len(self.queue) < self._room:
             self._enqueue(slot, parcel, gradient)
         elif self._exchange.queue == "bounded":
             self._blocked.append((slot.worker.id, parcel, gradient))
@@ -131,9 +136,10 @@ class MasterTopology(WorkerTopology):
 
     def _enqueue(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
         self.queue.append(parcel, gradient)
-        totals, limit = self.log.totals, self._exchange.overload_limit
-        totals.queue_peak = max(totals.queue_peak, len(self.queue))
-        self.overloaded = limit is not None and len(self.queue) > limit
+        waiting, totals = len(self.queue), self.log.totals
+        if waiting > totals.queue_peak:
+            totals.queue_peak = waiting
+        self.overloaded = waiting > self._overload_limit
         self.look(idle=True)
         if self._waits_for_apply:
             slot.waits += 1
@@ -172,47 +178,49 @@ class MasterTopology(WorkerTopology):
     def look(self, idle: bool = False) -> None:
         """Let the master begin its next update, if it has none under way and may take what there is."""
         waiting = len(self.queue)
-        taken = self.take(self.config.exchange, waiting, self.playing) if waiting and not self._serving else 0
-        if taken:
-            self._begin_update(taken, idle)
+        if waiting and not self._serving:
+            taken = self.take(self._settings, waiting, self.playing)
+            if taken:
+                self._begin_update(taken, idle)
 
     def _begin_update(self, taken: int, idle: bool) -> None:
-        oldest = self.queue.popleft_many(taken)
-        self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
-        self._learn(self._service_s(oldest, idle))
+        self._serving = self.queue.popleft_many(taken)
+        for parcel, _ in self._serving:
+            parcel.taken_s = self.timeline.now_s
+        self._learn(self._service_s(self._serving, idle))
         for _ in range(min(taken, len(self._blocked))):
             worker, parcel, gradient = self._blocked.popleft()
             self._enqueue(self.slots[worker], parcel, gradient)
 
     def _service_s(self, taken: list[tuple[Parcel, Vector]], idle: bool) -> float:
         """Return the seconds of a core that the master needs for what it has taken."""
-        version = self.learner.version
-        if all(self._remedies.is_too_old(version - parcel.version_pulled) for parcel, _ in taken):
+        if self._remedies.are_too_old([parcel.version_pulled for parcel, _ in taken]):
             return self.profile.discard_s(idle, len(taken))
-        bookkeeping_s = self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in taken))
+        before = self._written_up
+        for parcel, _ in taken:
+            self._written_up += len(parcel.episodes)
+        bookkeeping_s = self.profile.bookkeeping_s(before, self._written_up - before)
         effort = self.learner.effort(taken[0][1])
         if not effort.updates:
             return self.profile.discard_s(idle) + bookkeeping_s
         return self._update_s(effort, idle, len(taken)) + bookkeeping_s
 
     def _update_s(self, effort: Effort, idle: bool, taken: int) -> float:
-        return self.profile.service_s(len(self._empty), idle, taken) + self.profile.learning_s(*effort)
-
-    def _bookkeeping_s(self, ended: int) -> float:
-        before, self._written_up = self._written_up, self._written_up + ended
-        return self.profile.bookkeeping_s(before, ended)
+        seconds = self.profile.service_s(len(self._empty), idle, taken)
+        return seconds if effort is ONE_UPDATE else seconds + self.profile.learning_s(*effort)
 
     def _learn(self, seconds: float) -> None:
         totals = self.log.totals
-        count = totals.served + len(self._joined)
+        count = totals.applied + totals.rejected + len(self._joined)
         totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, count)
 
     def _updated(self, station: int) -> None:
         serving, self._serving = self._serving, []
         settled = self._deal_with(serving)
         if self._waits_for_apply:
-            self._gated.extend(parcel.worker for parcel in settled)
-        self._release()
+            self._gated.extend([parcel.worker for parcel in settled])
+        if self._gated:
+            self._release()
         self.look()
 
     def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> list[Parcel]:
@@ -220,9 +228,9 @@ class MasterTopology(WorkerTopology):
         version, parcels = self.learner.version, [parcel for parcel, _ in serving]
         progress = self.progress((parcels or self._joined)[0].worker)
         pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
-        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, progress)
+        result = self._remedies.apply(self._combine, pulled, progress)
         settled, self._joined = settled_by(result, self._joined, parcels)
-        if result is not None and settled:
+        if self._empty and result is not None and settled:
             self._fill_mailboxes()
         for parcel in settled:
             staleness = version - parcel.version_pulled
@@ -233,10 +241,9 @@ class MasterTopology(WorkerTopology):
         return settled
 
     def _fill_mailboxes(self) -> None:
-        if self._empty:
-            newest = Publication(self.learner.version, self.learner.publication.copy())
-            self._mail.update(dict.fromkeys(self._empty, newest))
-            self._empty.clear()
+        newest = Publication(self.learner.version, self.learner.publication.copy())
+        self._mail.update(dict.fromkeys(self._empty, newest))
+        self._empty.clear()
 
     def end(self) -> None:
         joined, self._joined = self._joined, []  # of an overloaded run, as what still waits
@@ -258,10 +265,10 @@ class MasterTopology(WorkerTopology):
             "written_up": self._written_up,
             "mail": [(worker, mail.version) for worker, mail in self._mail.items()],
             "empty": sorted(self._empty),
-            "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
-            "serving": [parcel for parcel, _ in self._serving],
-            "joined": self._joined,
-            "queue": self.queue.items(),
+            "blocked": [(worker, parcel.save()) for worker, parcel, _ in self._blocked],
+            "serving": [parcel.save() for parcel, _ in self._serving],
+            "joined": [parcel.save() for parcel in self._joined],
+            "queue": [parcel.save() for parcel in self.queue.items()],
             "begun": self._begun,
             "gated": list(self._gated),
             "remedies": self._remedies.save(),
@@ -279,11 +286,11 @@ class MasterTopology(WorkerTopology):
         self._gated.extend(numbers.get("gated", ()))
         self._remedies.restore(numbers.get("remedies", {}))
         self._blocked.extend(
-            (worker, parcel_from(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
+            (worker, Parcel.restored(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
         )
         self._serving = [
-            (parcel_from(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
+            (Parcel.restored(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
         ]
-        self._joined = [parcel_from(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
+        self._joined = [Parcel.restored(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
         with (folder / _QUEUE_FILE).open("rb") as file:
-            self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)
+            self.queue.restore([Parcel.restored(item) for item in numbers["queue"]], file)

@@ -11,7 +11,7 @@ What is assumed of costs: a server's work on its part takes the time of a whole 
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
 from a3c_core.topologies.parcel_queue import ParcelQueue
-from a3c_core.topologies.workers import parcel_from
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import MASTER, Timeline
 
@@ -66,13 +65,13 @@ class Pending:
 
     def save(self) -> dict[str, Any]:
         """Return it for JSON, which knows no NaN."""
-        return {**asdict(self), "norm": str(self.norm), "loss": str(self.loss)}
+        return {**vars(self), "parcel": self.parcel.save(), "norm": str(self.norm), "loss": str(self.loss)}
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> "Pending":
         """Return what `save` saw."""
         numbers = {name: float(saved[name]) for name in ("norm", "loss")}
-        return cls(**{**saved, **numbers, "parcel": parcel_from(saved["parcel"])})
+        return cls(**{**saved, **numbers, "parcel": Parcel.restored(saved["parcel"])})
 
 
 class Server:
@@ -158,7 +157,7 @@ class ParameterServer:
         server.serving = number, part
         pending, optimizer = self._pending[number], server.optimizer
         if not pending.parcel.taken_s:  # the first of its parts
-            pending.parcel = pending.parcel._replace(taken_s=self._timeline.now_s)
+            pending.parcel.taken_s = self._timeline.now_s
             age = optimizer.updates - pending.pulled[MASTER - server.station]
             pending.is_late = self._bound is not None and age > self._bound
         seconds = self._profile.discard_s(idle) if pending.is_late else self._profile.service_s(0, idle)

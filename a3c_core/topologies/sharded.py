@@ -15,7 +15,7 @@ from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Arrow, Description
 from a3c_core.topologies.exchange import ExchangeConfig
 from a3c_core.topologies.parameter_server import UPDATED, ParameterServer, Pending, ServersConfig
-from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
+from a3c_core.topologies.workers import WorkerSlot, WorkerTopology
 from a3c_core.virtual.timeline import MASTER
 
 
@@ -70,7 +70,7 @@ class ShardedTopology(WorkerTopology):
 
     def pull(self, slot: WorkerSlot) -> bool:
         self._pulled[slot.worker.id] = self._server.versions()
-        slot.held = Publication(self.learner.version, self.learner.publication)
+        self.give_latest(slot)
         return True
 
     def left(self, worker: int) -> None:

@@ -85,15 +85,23 @@ class CostProfile(Section):
 
         `repeated`: steps that were played before, and are differentiated again.
         """
-        return cycle_s(self, env_steps, resets, loads, waits) + self.slowdown * self.gradient_step_s * repeated
+        play_s = self.reset_s * resets + self.step_s * env_steps
+        gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
+        seconds = self.load_s * loads + play_s + gradient_s + self.send_s + self.resume_s * waits
+        return self.slowdown * seconds + self.slowdown * self.gradient_step_s * repeated
 
     def service_s(self, mailboxes: float = 0.0, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
-        return service_s(self, mailboxes, idle, gradients)
+        update_s = self.receive_s * gradients + self.update_s + self.read_s
+        return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
     def bookkeeping_s(self, before: int, ended: int) -> float:
         """Seconds that the master, having written up `before` episodes, spends on `ended` more; stalls included."""
-        return bookkeeping_s(self, before, ended)
+        seconds, every = self.record_s * ended, self.stall_every
+        if every > 0:
+            for stall in range(before // every + 1, (before + ended) // every + 1):
+                seconds += self.stall_s + self.stall_growth_s * (stall * every)
+        return self.slowdown * seconds
 
     @property
     def first_bookkeeping_s(self) -> float:
@@ -103,7 +111,7 @@ class CostProfile(Section):
 
     def discard_s(self, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on parcels that it only takes: dropped, or kept for later."""
-        return discard_s(self, idle, gradients)
+        return self.slowdown * (self.wake_s * idle + self.receive_s * gradients)
 
     def learning_s(self, updates: int, steps: int) -> float:
         """Seconds that the master spends beyond a single update: on others, and on the gradients of `steps` steps."""

@@ -69,16 +69,20 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next event happen; return whether there was one."""
-        if not self._timeline or self.topology.overloaded:
-            self.topology.end()
+        timeline, topology = self._timeline, self.topology
+        if not timeline or topology.overloaded:
+            topology.end()
             return False
-        self.topology.handle(*self._timeline.next())
-        self.log.totals.master_busy_s += self._timeline.share_cores()
+        topology.handle(timeline.next())
+        self.log.totals.master_busy_s += timeline.share_cores()
         return True
 
     def advance(self, steps: int) -> bool:
         """Let `steps` events happen, or as many as there are; return whether there were so many."""
-        return all(self.step() for _ in range(steps))
+        for _ in range(steps):
+            if not self.step():
+                return False
+        return True
 
     def stop(self) -> dict[str, float]:
         """End the run, of which nothing is left to end; no worker's real time was counted."""
