@@ -99,7 +99,7 @@ class Worker:
     @property
     def in_episode(self) -> bool:
         """Whether any agent is in the middle of an episode."""
-        return any([agent.in_episode for agent in self._agents])
+        return any(agent.in_episode for agent in self._agents)
 
     def work(
         self, published: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: Progress | None = None

@@ -19,6 +19,7 @@ class Effort(NamedTuple):
 
 ONE_UPDATE = Effort()
 
+
 class Learner(Protocol):
     """Which clock it runs on, and how parcels and publications travel, is the runtime's business."""
 

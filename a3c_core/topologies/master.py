@@ -286,11 +286,12 @@ class MasterTopology(WorkerTopology):
         self._gated.extend(numbers.get("gated", ()))
         self._remedies.restore(numbers.get("remedies", {}))
         self._blocked.extend(
-            (worker, Parcel.restored(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
+            (worker, Parcel.restored(parcel), arrays[f"worker{worker}_blocked"])
+            for worker, parcel in numbers["blocked"]
         )
         self._serving = [
             (Parcel.restored(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
         ]
-        self._joined = [Parcel.restored(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
+        self._joined = [Parcel.restored(parcel) for parcel in numbers.get("joined", ())]  # unknown to older checkpoints
         with (folder / _QUEUE_FILE).open("rb") as file:
             self.queue.restore([Parcel.restored(item) for item in numbers["queue"]], file)

@@ -41,7 +41,7 @@ class Remedies:
         if self._bound == math.inf:
             return False
         version = self._learner.version
-        return all([self.is_too_old(version - pulled) for pulled in versions_pulled])
+        return all(self.is_too_old(version - pulled) for pulled in versions_pulled)
 
     def apply(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult | None:
         """Make one update of parcels, each with the version that its worker held, or none if all are too old.

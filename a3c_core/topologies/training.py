@@ -95,7 +95,8 @@ def save_experiences(experiences: Sequence[Experience], key: str, arrays: Arrays
         arrays[f"{key}_columns"] = np.concatenate(columns, axis=1)
         arrays[f"{key}_observations"] = np.concatenate([one.observations for one in trajectories])
     return [
-        [e.parcel.save(), e.mean_version, e.steps, e.trajectory.bootstrap_value, e.trajectory.terminated] for e in experiences
+        [one.parcel.save(), one.mean_version, one.steps, one.trajectory.bootstrap_value, one.trajectory.terminated]
+        for one in experiences
     ]
 
 

@@ -79,10 +79,7 @@ class Simulation:
 
     def advance(self, steps: int) -> bool:
         """Let `steps` events happen, or as many as there are; return whether there were so many."""
-        for _ in range(steps):
-            if not self.step():
-                return False
-        return True
+        return all(self.step() for _ in range(steps))
 
     def stop(self) -> dict[str, float]:
         """End the run, of which nothing is left to end; no worker's real time was counted."""
