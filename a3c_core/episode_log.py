@@ -33,7 +33,7 @@ class Parcel:
             self.version_pulled,
             self.arrived_s,
             self.queue_length,
-            self.episodes,
+            [episode.save() for episode in self.episodes],
             self.taken_s,
             self.measured,
         ]
@@ -42,7 +42,7 @@ class Parcel:
     def restored(cls, saved: list[Any]) -> "Parcel":
         """Return the parcel that JSON made a list of."""
         parcel = cls(*saved)
-        parcel.episodes = tuple([Episode(*episode) for episode in parcel.episodes])
+        parcel.episodes = tuple([Episode.restored(episode) for episode in parcel.episodes])
         return parcel
 
 

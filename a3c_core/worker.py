@@ -1,6 +1,7 @@
 """A worker: one or more agents and an engine; a publication in, a gradient and the finished episodes' numbers out."""
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +26,15 @@ class Episode(NamedTuple):
     truncated: bool
     loss: float
     entropy: float
+
+    def save(self) -> list[Any]:
+        """Return it for JSON."""
+        return [*self[:-2], _as_bits(self.loss), _as_bits(self.entropy)]
+
+    @classmethod
+    def restored(cls, saved: Sequence[Any]) -> "Episode":
+        """Return what `save` saw."""
+        return cls(*saved[:-2], _from_bits(saved[-2]), _from_bits(saved[-1]))
 
 
 @dataclass(slots=True)
@@ -72,6 +82,29 @@ class Agent:
         return Episode(
             self.number, self.started_s, play.score, self.reward, self.steps, play.truncated, self.loss, entropy
         )
+
+    def save(self) -> list[Any]:
+        """Return all but the environment for JSON."""
+        sums = self.reward, _as_bits(self.loss), _as_bits(self.entropy)
+        return [self.number, self.in_episode, self.started_s, *sums, self.steps]
+
+    def restore(self, saved: Sequence[Any]) -> None:
+        """Bring a new agent to the state that `save` saw."""
+        self.number, self.in_episode, self.started_s, self.reward, loss, entropy, self.steps = saved
+        self.loss, self.entropy = _from_bits(loss), _from_bits(entropy)
+
+
+def _as_bits(number: float) -> str:
+    """Return a number as a word: JSON knows no NaN, of which there are many, and records keep the very one."""
+    return struct.pack("<d", number).hex()
+
+
+def _from_bits(saved: str | float) -> float:
+    """Return the number that `_as_bits` saw; older checkpoints hold the number itself."""
+    if not isinstance(saved, str):
+        return saved
+    number: float = struct.unpack("<d", bytes.fromhex(saved))[0]
+    return number
 
 
 class Worker:
@@ -150,19 +183,15 @@ class Worker:
 
     def get_state(self) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         """Return (plain numbers, the state of each agent's game as uint8, if it ever began)."""
-        agents = [
-            [agent.number, agent.in_episode, agent.started_s, agent.reward, agent.loss, agent.entropy, agent.steps]
-            for agent in self._agents
-        ]
+        agents = [agent.save() for agent in self._agents]
         games = {place: a.environment.get_state() for place, a in enumerate(self._agents) if a.number >= 0}
         chosen = [chosen_action(agent.environment) for agent in self._agents]
         return {"next_episode": self.next_episode, "rollouts": self.rollouts, "agents": agents, "chosen": chosen}, games
 
     def set_state(self, numbers: dict[str, Any], games: dict[int, NDArray[Any]]) -> None:
         self.next_episode, self.rollouts = numbers["next_episode"], numbers["rollouts"]
-        self._agents = [
-            Agent(agent.environment, *saved) for agent, saved in zip(self._agents, numbers["agents"], strict=True)
-        ]
+        for agent, saved in zip(self._agents, numbers["agents"], strict=True):
+            agent.restore(saved)
         for place, state in games.items():
             self._agents[place].environment.set_state(state)
         for agent, action in zip(self._agents, numbers.get("chosen", ()), strict=False):  # older ones have none

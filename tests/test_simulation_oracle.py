@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import yaml
 
 from a3c_core.config import RunConfig
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.train import train
 from a3c_core.virtual.capacity import profile_of
+from tests.random_settings import random_config, random_profile
 
 MASK = (1 << 64) - 1
 MASTER = -1
@@ -413,20 +415,32 @@ BASIC = {
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_oracle_says_the_same(case, costs, tmp_path):
-    profile = tmp_path / "profile.yaml"
-    profile.write_text("\n".join(f"{name}: {str(value).lower()}" for name, value in {**BASIC, **COSTS[costs]}.items()))
     schedule = {"first_s": 0.1, "window": 10, **CASES[case].get("schedule", {})}
     settings = {"workers": "8", "episodes": 250, "seed": 3, **CASES[case], "schedule": schedule}
+    assert_alike(settings, {**BASIC, **COSTS[costs]}, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_says_the_same_of_random_settings(seed, tmp_path):
+    costs = random_profile(np.random.default_rng([seed, 1]))
+    settings = random_config(np.random.default_rng([seed, 0]), "uniform").model_dump(mode="json")
+    exchange = {**settings["exchange"], "overload_limit": None}  # every gradient is an episode's, and has an outcome
+    assert_alike({**settings, "exchange": exchange, "learner": {}}, costs, tmp_path)
+
+
+def assert_alike(settings, costs, folder):
+    """Run settings at given costs, and compare the records with what the oracle says."""
+    profile = folder / "profile.yaml"
+    profile.write_text(yaml.safe_dump(costs))
     config = RunConfig.model_validate({**settings, "profile": str(profile)})
-    train(config, tmp_path / "run")
-    episodes = read_records(tmp_path / "run").to_pandas()
-    theirs = read_records(tmp_path / "run", UPDATE_TABLE).to_pandas()
-    assert len(episodes) == len(theirs) == 250  # every gradient is a whole episode's
+    train(config, folder / "run")
+    episodes = read_records(folder / "run").to_pandas()
+    theirs = read_records(folder / "run", UPDATE_TABLE).to_pandas()
     lengths = dict(
         zip(zip(episodes["worker"], episodes["worker_episode"], strict=True), episodes["steps"], strict=True)
     )
     ours = Oracle(config, lengths).run()
-    assert len(ours) == 250
+    assert len(ours) == len(episodes) == len(theirs) == config.episodes
     for name in ("workers_alive", "started_s", "master_busy_s"):
         theirs[name] = episodes[name]
     for name in ours[0]:

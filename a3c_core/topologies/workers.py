@@ -21,7 +21,6 @@ from a3c_core.models.parameters import Vector
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies.base import Topology
-from a3c_core.virtual import costs
 from a3c_core.virtual.timeline import Event
 from a3c_core.worker import Worker
 
@@ -115,7 +114,7 @@ class WorkerTopology(Topology):
         slot.gradient = work.gradient
         totals.episodes_begun += work.began
         totals.env_steps += work.env_steps
-        away_s = costs.away_s(self.profile, work.env_steps, self._wait_s) if self._may_be_away else 0.0
+        away_s = self.profile.away_s(work.env_steps, self._wait_s) if self._may_be_away else 0.0
         waits, slot.waits = slot.waits + (away_s > 0), 0
         slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits, work.repeated_steps)
         if away_s > 0:

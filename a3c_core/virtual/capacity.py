@@ -134,7 +134,7 @@ def _cycle_s(config: RunConfig, profile: CostProfile, played: Untrained, waits: 
     env_steps, repeats = played.env_steps / rounds, _gradients_of_play(config) - 1
 
     def seconds(env_steps: float, resets: float, repeated: float) -> float:
-        away_s = costs.away_s(profile, env_steps, config.environment.wait_s)
+        away_s = profile.away_s(env_steps, config.environment.wait_s)
         core_s = profile.cycle_s(env_steps, resets, waits=waits + (away_s > 0), repeated=repeated)
         return away_s + core_s
 
