@@ -135,7 +135,7 @@ class EpisodeLog:
         totals.count(status, staleness)
         if self._on_update is not None:
             # The fields of an UpdateRecord. A plain tuple is made faster, and this is on a busy master's way.
-            row = (
+            row: UpdateRow = (
                 totals.applied + totals.rejected + totals.dropped - 1,
                 parcel.worker,
                 parcel.version_pulled,

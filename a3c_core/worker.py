@@ -34,7 +34,8 @@ class Episode(NamedTuple):
     @classmethod
     def restored(cls, saved: Sequence[Any]) -> "Episode":
         """Return what `save` saw."""
-        return cls(*saved[:-2], _from_bits(saved[-2]), _from_bits(saved[-1]))
+        *others, loss, entropy = saved
+        return cls._make([*others, _from_bits(loss), _from_bits(entropy)])
 
 
 @dataclass(slots=True)

@@ -213,7 +213,7 @@ def chosen(studies: Sequence[Sequence[Known]], count: int) -> list[Known]:
     cells: list[Known] = []
     for study in studies:
         learned = [one for one in study if one.learned][:1]
-        cells += study[:count] + [one for one in learned if one not in study[:count]]
+        cells += [*study[:count], *(one for one in learned if one not in study[:count])]
     covered = {part for one in cells for part in one.parts}
     for one in sorted((one for study in studies for one in study), key=lambda one: one.env_steps):
         if not covered.issuperset(one.parts):

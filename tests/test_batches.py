@@ -21,7 +21,7 @@ def run(workers, episodes, profile=UNIFORM, **exchange):
 @pytest.mark.parametrize(("combine", "value"), [("mean", 2.0), ("sum", 6.0)])
 def test_what_is_applied_for_three(combine, value):
     gradients = [np.full(4, number, np.float32) for number in (1, 2, 3)]
-    combined = MasterTopology.combine(ExchangeConfig(combine=combine), gradients)
+    combined = MasterTopology(ExchangeConfig(combine=combine)).combine(gradients)
     assert combined.dtype == np.float32
     assert combined.tolist() == [value] * 4
 
@@ -39,7 +39,7 @@ def test_what_is_applied_for_three(combine, value):
     ],
 )
 def test_how_many_are_taken(settings, waiting, playing, taken):
-    assert MasterTopology.take(ExchangeConfig(**settings), waiting, playing) == taken
+    assert MasterTopology(ExchangeConfig(**settings)).take(waiting, playing) == taken
 
 
 def test_an_overloaded_master_keeps_up_in_batches():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from a3c_core.real.roster import Roster
 from a3c_core.real.shared_memory import Message
+from a3c_core.topologies.base import Topology
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.worker import Episode
 
@@ -46,14 +47,14 @@ def waiting_slots(arrivals: Iterable[Arrival], roster: Roster) -> set[int]:
     return {one.slot for one in arrivals if roster.is_current(one.slot, one.message.generation)}
 
 
-def takeable(topology: Any, exchange: Any, queue: ParcelQueue, roster: Roster) -> int:
-    """Return of how many of the waiting parcels the topology makes an update now."""
+def takeable(rules: Topology, queue: ParcelQueue, roster: Roster) -> int:
+    """Return of how many of the waiting parcels an update is made now."""
     waiting = len(queue)
-    return topology.take(exchange, waiting, _players(topology, queue, roster)) if waiting else 0
+    return rules.take(waiting, _players(rules, queue, roster)) if waiting else 0
 
 
-def _players(topology: Any, queue: ParcelQueue, roster: Roster) -> int:
-    """Return how many workers will still hand something over, or just whether any will, as the topology wants it."""
-    if topology.counts_players:
+def _players(rules: Topology, queue: ParcelQueue, roster: Roster) -> int:
+    """Return how many workers will still hand something over, or just whether any will, as the rules need it."""
+    if rules.counts_players:
         return len(roster.at_work() - waiting_slots(queue.items(), roster))
     return int(not roster.grants.are_done)

@@ -4,7 +4,6 @@ The process that runs this is the master. It takes messages from the workers' sl
 parcel at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
 """
 
-import functools
 import math
 import sys
 import time
@@ -62,11 +61,10 @@ class RealRuntime:
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
-        self._topology = topologies.TOPOLOGIES.get(config.topology)
+        self._rules = topologies.rules_of(config.topology, config.exchange)
         self._remedies = Remedies(config.gradients, master)
-        self._hogwild, self._gradients = not self._topology.has_master, config.gradients
-        self._combine: Any = None if self._hogwild else functools.partial(self._topology.combine, config.exchange)
-        self._waits_for_apply = self._gradients.pull == "after_apply"
+        self._hogwild, self._gradients = not self._rules.has_master, config.gradients
+        self._waits_for_apply = self._rules.waits_for_apply
         self.block = memory.new_block(config, master)
         self._arrays, self._slots = self.block.arrays, self.block.arrays.slots
         self._queue = Backlog(self._remedies.parcel_size)
@@ -106,7 +104,7 @@ class RealRuntime:
         """Make ready for gradients that `pool` will send."""
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self.roster = Roster(self.config, self._slots, pool, self.inbox, self.master)
-        self._permits = Permits(self.config.gradients, self._slots, self.inbox, self.roster)
+        self._permits = Permits(self._rules, self._slots, self.inbox, self.roster)
         self.roster.grants.open(*self._queue.ungranted(self.recorded, self.config.episodes - self.log.episodes))
         self._busy_s = self.log.totals.master_busy_s
         warm_up(self.config, self.master.parameters)
@@ -210,14 +208,14 @@ class RealRuntime:
         for _ in episodes:
             self.roster.grants.end(slot)
             self.roster.grant_next(slot)
-        queue, exchange = self._queue, self._gradients
+        queue = self._queue
         arrival = arrival_at(self._clock_at, slot, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
             self._note(arrival, status, message.version_applied, staleness, message.gradient_norm)
-        elif self._topology.is_late(self.master.version - message.version_pulled) or (
-            exchange.queue == "dropping" and len(queue) >= exchange.queue_size
+        elif self._rules.is_late(self.master.version - message.version_pulled) or (
+            self._rules.drops_when_full and len(queue) >= self._rules.queue_size
         ):
             self._note(arrival, "dropped")
             self._mark_served(arrival)
@@ -225,11 +223,11 @@ class RealRuntime:
             queue.append(arrival, gradient)
             totals = self.log.totals
             totals.queue_peak = max(totals.queue_peak, len(queue))
-            self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
+            self.overloaded = len(queue) > self._rules.overload_limit
 
     def _may_take(self) -> int:
         """Return of how many parcels the topology makes an update now."""
-        return takeable(self._topology, self.config.exchange, self._queue, self.roster)
+        return takeable(self._rules, self._queue, self.roster)
 
     def _has_rest(self) -> bool:
         """Return whether there is a batch to which nobody will add any more."""
@@ -243,7 +241,7 @@ class RealRuntime:
         """Let the learner have what was taken, or make do with what it has kept; publish what comes of it."""
         version, queue = self.master.version, self._queue
         pulled = [(arrival.message.version_pulled, vector) for arrival, vector in taken]
-        result = self._remedies.apply(self._combine, pulled, self._outcomes.progress())
+        result = self._remedies.apply(self._rules.combine, pulled, self._outcomes.progress())
         arrivals = [arrival.at(taken_s) for arrival, _ in taken]
         settled, queue.joined = settled_by(result, queue.joined, arrivals)
         if result is not None and settled:

@@ -17,7 +17,7 @@ from a3c_core.config import RunConfig
 from a3c_core.learners.new import new_learner
 from a3c_core.parts import make_engine
 from a3c_core.progress import START, worker_draw
-from a3c_core.topologies import TOPOLOGIES
+from a3c_core.topologies import rules_of
 from a3c_core.virtual import costs
 from a3c_core.virtual.costs import CostProfile, load_profile
 
@@ -71,15 +71,15 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
     `profile` stands for the run's own, where that may have changed since.
     """
     profile, played = profile or profile_of(config), untrained(config)
-    topology = TOPOLOGIES.get(config.topology)
+    topology = rules_of(config.topology, config.exchange)
     has_master = topology.has_master and topology.has_limit
     waits = has_master and config.gradients.pull == "after_apply"
     cycle_s = _cycle_s(config, profile, played, waits)
-    if not TOPOLOGIES.get(config.topology).learns_at_arrival:  # more workers are no more work for those who learn
+    if not topology.learns_at_arrival:  # more workers are no more work for those who learn
         return Capacity(played.episode_steps, cycle_s, 0.0, "N0")
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
-    service_s = topology.service_s(config.exchange, *_service_s(config, profile, played))
+    service_s = topology.service_s(*_service_s(config, profile, played))
     return Capacity(played.episode_steps, cycle_s, service_s, "N*" if waits else "N0")
 
 

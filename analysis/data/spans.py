@@ -12,9 +12,9 @@ from a3c_core.results import checkpoints
 from a3c_core.results.layout import CONFIG, ResultsError, read_json
 from a3c_core.results.records import UPDATE_TABLE, read_records
 from a3c_core.results.settings import upgraded
-from a3c_core.topologies.base import Topology
 from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.simulation import Simulation
+from a3c_core.virtual.stations import Stations
 from a3c_core.virtual.timeline import Event, Timeline
 
 PLAYED, UPDATED = "played", "updated"  # the kinds of what a real run's records tell
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 class Tracer(Timeline):
     """A timeline that remembers what happened."""
 
-    topology: Topology  # whose stations these are
+    topology: Stations  # whose stations these are
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)

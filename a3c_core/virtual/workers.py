@@ -1,10 +1,10 @@
-"""What topologies with self-sufficient workers share: each pulls parameters, plays with them, and has a parcel to give.
+"""What simulations of self-sufficient workers share: each pulls parameters, plays with them, and has a parcel to give.
 
 A worker really plays at the moment of its pull; only the *time* that this takes is virtual. Its events are
     begin   it may pull and play
     core    its game, or the way to it, is no longer waited for: it wants a core
     played  it has had a core for as long as its work needs
-What becomes of its parcel then is for the topology to say.
+What becomes of its parcel then is for the class below to say.
 """
 
 import math
@@ -20,7 +20,7 @@ from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Topology
+from a3c_core.virtual.stations import Stations
 from a3c_core.virtual.timeline import Event
 from a3c_core.worker import Worker
 
@@ -48,7 +48,7 @@ class WorkerSlot:
     retiring: bool = False
 
 
-class WorkerTopology(Topology):
+class WorkerStations(Stations):
     """Workers that come, play and go as the schedule says."""
 
     def __init__(self, *parts: Any):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.base import Learner
@@ -25,23 +24,12 @@ from a3c_core.models.parameters import Vector
 from a3c_core.progress import Progress
 from a3c_core.results.records import Status
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.section import Section
 from a3c_core.topologies.parcel_queue import ParcelQueue
+from a3c_core.topologies.sharded import ServersConfig
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import MASTER, Timeline
 
 UPDATED = "updated"
-
-
-class ServersConfig(Section):
-    """How many servers there are, and what each costs."""
-
-    shards: int = Field(2, ge=1, le=1_024, description="parts of the parameters, each with its own server")
-    fixed: float = Field(0.0, ge=0, le=1, description="share of an update's cost that does not depend on its size")
-
-    def cost_share(self, share: float) -> float:
-        """Return what a server with this share of the parameters costs, as a share of a whole update."""
-        return self.fixed + (1.0 - self.fixed) * share
 
 
 @dataclass

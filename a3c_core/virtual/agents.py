@@ -1,4 +1,4 @@
-"""What a topology has whose workers are agents without a model: they ask for actions, play, and hand over trajectories.
+"""What simulations of agents without a model share: they ask for actions, play, and hand over trajectories.
 
 Steps are events. Agents that are answered together play their step together, as one event, unless costs have jitter.
     joined   an agent is there
@@ -20,8 +20,8 @@ from a3c_core.engines.agents import DIED, ENDED, CompiledAgents, Slots
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import Parcel
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Topology
-from a3c_core.topologies.training import Experience, Waiting, restore_experiences, save_experiences
+from a3c_core.virtual.stations import Stations
+from a3c_core.virtual.training import Experience, Waiting, restore_experiences, save_experiences
 from a3c_core.worker import Episode
 
 JOINED, BEGUN, CORE, STEPPED = "joined", "begun", "core", "stepped"
@@ -36,7 +36,7 @@ class Group(NamedTuple):
     some_end: bool  # whether a piece may end with it
 
 
-class AgentTopology(Topology):
+class AgentStations(Stations):
     """Agents that come, play and go as the schedule says."""
 
     def __init__(self, *parts: Any):
