@@ -27,9 +27,9 @@ from a3c_core.train import train
 RESULTS = Path(__file__).parent.parent / "results"
 UPDATE_DIGESTS = RESULTS / "updates_sha256.csv"  # study, cell and digest
 _UNTOLD_VERSION = 2  # of results whose summary does not tell it
-_LONG_ENOUGH = 2_000_000  # env steps of a run that is killed: it takes some seconds
-_CHECKPOINT_S = 0.3  # between its checkpoints
-_LOOK_S = 0.05
+_LONG_ENOUGH = 2_000_000  # env steps of a run that is killed: it takes some tenths of a second at least
+_CHECKPOINT_S = 0.05  # between its checkpoints
+_LOOK_S = 0.02
 EXAMPLES = """\
 examples:
   python -m experiments.replicate                              # a few cells of every study in virtual time
@@ -125,7 +125,7 @@ def digests_after_a_kill(known: Known) -> Digests:
     """Run a cell, kill it after its first checkpoint, resume it, and return the digests of its records."""
     with tempfile.TemporaryDirectory(prefix="replicate-") as folder:
         directory = Path(folder)
-        process = multiprocessing.get_context("spawn").Process(target=_run, args=(known, directory))
+        process = multiprocessing.get_context("spawn").Process(target=_run, args=(known, directory, _CHECKPOINT_S))
         process.start()
         while process.is_alive() and not found(directory):
             time.sleep(_LOOK_S)
@@ -133,12 +133,12 @@ def digests_after_a_kill(known: Known) -> Digests:
         process.join()
         if not found(directory) or (directory / "summary.json").exists():
             raise RuntimeError(f"{known.study} {known.cell} ended before it could be killed")
-        _run(known, directory)
+        _run(known, directory, _CHECKPOINT_S)  # as before: it is one of the settings
         return _digests_in(directory)
 
 
-def _run(known: Known, directory: Path) -> None:
-    settings = {**json.loads(known.config), "checkpoint_s": _CHECKPOINT_S}
+def _run(known: Known, directory: Path, checkpoint_s: float = 60.0) -> None:
+    settings = {**json.loads(known.config), "checkpoint_s": checkpoint_s}
     train(RunConfig.model_validate(settings), directory, run=known.cell)
 
 
