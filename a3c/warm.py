@@ -30,7 +30,6 @@ def _run(**settings: Any) -> None:
 
 TASKS: dict[str, Callable[[], object]] = {  # tiny ones, that between them need all compiled code of runs and advice
     "virtual time": _run,
-    "several agents a worker": partial(_run, agents_per_worker=2),
     "agents without a model": partial(_run, topology="ga3c"),
     "value methods": partial(_run, algorithm="q"),
     "trajectories": partial(_run, algorithm="ppo"),

@@ -14,7 +14,8 @@ from a3c_core.worker import UNMEASURED, Episode
 NO_STATISTICS = UNMEASURED
 
 
-class Parcel(NamedTuple):
+@dataclass(slots=True)
+class Parcel:
     """What travels with a gradient from its worker to where it is applied. Times are those of the run's clock."""
 
     worker: int
@@ -23,7 +24,26 @@ class Parcel(NamedTuple):
     queue_length: int = 0  # that it found
     episodes: tuple[Episode, ...] = ()  # that this gradient ends
     taken_s: float = 0.0  # whoever applies it took it up
-    measured: Mapping[str, float] = NO_STATISTICS  # by the worker that computed the gradient
+    measured: Mapping[str, float] = field(default_factory=lambda: NO_STATISTICS)  # by the worker that computed it
+
+    def save(self) -> list[Any]:
+        """Return it for JSON."""
+        return [
+            self.worker,
+            self.version_pulled,
+            self.arrived_s,
+            self.queue_length,
+            [episode.save() for episode in self.episodes],
+            self.taken_s,
+            self.measured,
+        ]
+
+    @classmethod
+    def restored(cls, saved: list[Any]) -> "Parcel":
+        """Return the parcel that JSON made a list of."""
+        parcel = cls(*saved)
+        parcel.episodes = tuple([Episode.restored(episode) for episode in parcel.episodes])
+        return parcel
 
 
 class Moment(NamedTuple):
@@ -63,9 +83,13 @@ class Totals:
 
     def count(self, status: Status, staleness: int) -> None:
         """Count one gradient by what became of it."""
-        setattr(self, status, getattr(self, status) + 1)
         if status == "applied":
+            self.applied += 1
             self.staleness.add(staleness)
+        elif status == "dropped":
+            self.dropped += 1
+        else:
+            self.rejected += 1
 
 
 class EpisodeLog:
@@ -86,6 +110,7 @@ class EpisodeLog:
         self.window: deque[Moment] = deque(maxlen=schedule.window)  # the last recorded episodes
         self.changed_at = 0  # episodes recorded when the worker count last changed
         self._rule = rule_of(span, schedule)
+        self._is_fixed = self._rule.start == self._rule.end  # nobody asks how long episodes take
         self._on_episode, self._on_update, self.statistics = on_episode, on_update, statistics
         self._run = run
 
@@ -106,11 +131,28 @@ class EpisodeLog:
 
         `episode_s`: gives an episode's length for the schedule, where that is not its length on the run's clock.
         """
-        self.totals.count(status, staleness)
+        totals = self.totals
+        totals.count(status, staleness)
         if self._on_update is not None:
-            added = tuple([statistics.get(name, math.nan) for name in self.statistics])
-            self._on_update(self._update(parcel, status, clock_s, version, staleness, gradient_norm) + added)
-        self.enter_episodes(parcel, status, clock_s, alive, version, staleness, gradient_norm, wall_s, episode_s)
+            # The fields of an UpdateRecord. A plain tuple is made faster, and this is on a busy master's way.
+            row: UpdateRow = (
+                totals.applied + totals.rejected + totals.dropped - 1,
+                parcel.worker,
+                parcel.version_pulled,
+                version,
+                staleness,
+                parcel.queue_length,
+                parcel.arrived_s,
+                clock_s,
+                0.0 if status == "dropped" else clock_s - parcel.taken_s,
+                gradient_norm,
+                status,
+            )
+            if self.statistics:
+                row += tuple([statistics.get(name, math.nan) for name in self.statistics])
+            self._on_update(row)
+        if parcel.episodes:
+            self.enter_episodes(parcel, status, clock_s, alive, version, staleness, gradient_norm, wall_s, episode_s)
 
     def enter_episodes(
         self,
@@ -126,66 +168,42 @@ class EpisodeLog:
     ) -> None:
         """Make records of the episodes that a parcel ends; it need not be a gradient."""
         for episode in parcel.episodes:
-            length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
-            self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
-            record = self._record(parcel, episode, status, clock_s, alive, version, staleness, gradient_norm, wall_s)
+            if not self._is_fixed:
+                length_s = parcel.arrived_s - episode.started_s if episode_s is None else episode_s(episode)
+                self.window.append(Moment(clock_s, self.totals.master_busy_s, length_s))
+            # by position: names take three times as long, and there is one for every episode
+            record = EpisodeRecord(
+                self._run,
+                self.episodes,
+                parcel.worker,
+                episode.number,
+                alive,
+                episode.score,
+                episode.reward,
+                episode.steps,
+                episode.truncated,
+                episode.started_s,
+                parcel.arrived_s,
+                clock_s,
+                wall_s,
+                parcel.version_pulled,
+                version,
+                staleness,
+                parcel.queue_length,
+                clock_s - parcel.arrived_s,
+                self.totals.master_busy_s,
+                episode.loss,
+                episode.entropy,
+                gradient_norm,
+                status,
+            )
             self.episodes += 1
             self._on_episode(record)
-
-    def _update(
-        self, parcel: Parcel, status: Status, clock_s: float, version: int, staleness: int, gradient_norm: float
-    ) -> UpdateRow:
-        """Return the fields of an UpdateRecord: a plain tuple is made faster, and this is on a busy master's way."""
-        totals = self.totals
-        worker, version_pulled, arrived_s, queue_length, _, taken_s, _ = parcel
-        number = totals.applied + totals.rejected + totals.dropped - 1
-        service_s = 0.0 if status == "dropped" else clock_s - taken_s
-        load = staleness, queue_length, arrived_s, clock_s, service_s
-        return number, worker, version_pulled, version, *load, gradient_norm, status
-
-    def _record(
-        self,
-        parcel: Parcel,
-        episode: Episode,
-        status: Status,
-        clock_s: float,
-        alive: int,
-        version: int,
-        staleness: int,
-        gradient_norm: float,
-        wall_s: float,
-    ) -> EpisodeRecord:
-        return EpisodeRecord(
-            run=self._run,
-            episode=self.episodes,
-            worker=parcel.worker,
-            worker_episode=episode.number,
-            workers_alive=alive,
-            score=episode.score,
-            return_=episode.reward,
-            steps=episode.steps,
-            truncated=episode.truncated,
-            started_s=episode.started_s,
-            finished_s=parcel.arrived_s,
-            applied_s=clock_s,
-            wall_s=wall_s,
-            version_pulled=parcel.version_pulled,
-            version_applied=version,
-            staleness=staleness,
-            queue_length=parcel.queue_length,
-            queue_wait_s=clock_s - parcel.arrived_s,
-            master_busy_s=self.totals.master_busy_s,
-            loss=episode.loss,
-            entropy=episode.entropy,
-            gradient_norm=gradient_norm,
-            status=status,
-        )
 
     def target_workers(self, alive: int, queue_length: int) -> int:
         """Return how many workers the schedule wants now; a change is remembered."""
         since_change = self.episodes - self.changed_at
-        fixed = self._rule.start == self._rule.end
-        if fixed or not self.window or not may_change(self._rule, alive, since_change):
+        if self._is_fixed or not self.window or not may_change(self._rule, alive, since_change):
             return alive
         first, last = self.window[0], self.window[-1]
         elapsed_s, busy_s = last.clock_s - first.clock_s, last.master_busy_s - first.master_busy_s

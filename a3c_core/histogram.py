@@ -18,10 +18,11 @@ class Histogram:
         self._counts: Counter[int] = Counter()  # by the smallest number that is counted there
 
     def add(self, number: int, times: int = 1) -> None:
-        shift = max(0, number.bit_length() - _EXACT_BITS)
-        self._counts[number >> shift << shift] += times
+        shift = number.bit_length() - _EXACT_BITS
+        self._counts[number if shift <= 0 else number >> shift << shift] += times
         self.total += number * times
-        self.largest = max(self.largest, number)
+        if number > self.largest:
+            self.largest = number
 
     def add_all(self, numbers: NDArray[Any]) -> None:
         distinct, times = np.unique(numbers, return_counts=True)

@@ -20,7 +20,6 @@ from pydantic import Field
 
 from a3c_core.errors import shown
 from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
-from a3c_core.system.jit import compilable
 
 AUTO = "auto"
 MOST_WORKERS = 100_000  # in virtual time
@@ -90,7 +89,7 @@ def parse_workers(text: str | int, schedule: ScheduleConfig) -> Span:
 
 
 class Rule(NamedTuple):
-    """A span's rule as numbers, for compiled code too."""
+    """A span's rule as numbers."""
 
     start: int
     end: int
@@ -123,16 +122,14 @@ def target_workers(span: Span, schedule: ScheduleConfig, measured: Measured) -> 
     return wanted(rule_of(span, schedule), measured)
 
 
-@compilable
-def may_change(rule, workers, episodes_since_change):
+def may_change(rule: Rule, workers: int, episodes_since_change: int) -> bool:
     """Return whether there can be another number of workers now; if not, nothing needs to be measured."""
     if rule.auto:
         return episodes_since_change >= max(rule.spacing, workers)
     return workers < rule.end and episodes_since_change >= rule.spacing
 
 
-@compilable
-def wanted(rule, measured):
+def wanted(rule: Rule, measured: Measured) -> int:
     """Return how many workers there should be now."""
     if not may_change(rule, measured.workers, measured.episodes_since_change):
         return measured.workers
@@ -146,8 +143,7 @@ def wanted(rule, measured):
     return min(target, measured.workers + 1) if rule.one_at_a_time else target
 
 
-@compilable
-def _auto_target(rule, measured):
+def _auto_target(rule: Rule, measured: Measured) -> int:
     """Return the count at which the master would be as busy as wished, at most half as many again or half as few."""
     overloaded = measured.queue_length > measured.workers
     utilisation = max(measured.utilisation, 0.01)

@@ -1,7 +1,8 @@
 """A worker: one or more agents and an engine; a publication in, a gradient and the finished episodes' numbers out."""
 
+import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from a3c_core.engines.base import Engine, Play, chosen_action
 from a3c_core.models.parameters import Vector
-from a3c_core.progress import START, Progress, worker_draw
+from a3c_core.progress import Progress, worker_draw
 
 UNMEASURED: Mapping[str, float] = {}
 
@@ -26,8 +27,19 @@ class Episode(NamedTuple):
     loss: float
     entropy: float
 
+    def save(self) -> list[Any]:
+        """Return it for JSON."""
+        return [*self[:-2], _as_bits(self.loss), _as_bits(self.entropy)]
 
-class Work(NamedTuple):
+    @classmethod
+    def restored(cls, saved: Sequence[Any]) -> "Episode":
+        """Return what `save` saw."""
+        *others, loss, entropy = saved
+        return cls._make([*others, _from_bits(loss), _from_bits(entropy)])
+
+
+@dataclass(slots=True)
+class Work:
     """What one piece of work gave."""
 
     gradient: Vector  # summed over the agents, perhaps with the parameters it belongs to; or packed trajectories
@@ -35,10 +47,10 @@ class Work(NamedTuple):
     began: int  # episodes
     episodes: tuple[Episode, ...]  # that ended
     repeated_steps: int = 0  # played before, and differentiated again
-    measured: Mapping[str, float] = UNMEASURED  # of what was differentiated, for the record of its update
+    measured: Mapping[str, float] = field(default_factory=lambda: UNMEASURED)  # for the record of its update
 
 
-@dataclass
+@dataclass(slots=True)
 class Agent:
     """One of the worker's games, and the sums over its episode so far."""
 
@@ -63,19 +75,37 @@ class Agent:
         self.loss += play.loss
         self.entropy += play.entropy * play.env_steps
         self.steps += play.env_steps
-        self.in_episode = not play.episode_over
+        self.in_episode = not (play.terminated or play.truncated)
         if self.in_episode:
             return None
+        entropy = self.entropy / self.steps
+        # by position: this is done for every episode, and names take three times as long
         return Episode(
-            number=self.number,
-            started_s=self.started_s,
-            score=play.score,
-            reward=self.reward,
-            steps=self.steps,
-            truncated=play.truncated,
-            loss=self.loss,
-            entropy=self.entropy / self.steps,
+            self.number, self.started_s, play.score, self.reward, self.steps, play.truncated, self.loss, entropy
         )
+
+    def save(self) -> list[Any]:
+        """Return all but the environment for JSON."""
+        sums = self.reward, _as_bits(self.loss), _as_bits(self.entropy)
+        return [self.number, self.in_episode, self.started_s, *sums, self.steps]
+
+    def restore(self, saved: Sequence[Any]) -> None:
+        """Bring a new agent to the state that `save` saw."""
+        self.number, self.in_episode, self.started_s, self.reward, loss, entropy, self.steps = saved
+        self.loss, self.entropy = _from_bits(loss), _from_bits(entropy)
+
+
+def _as_bits(number: float) -> str:
+    """Return a number as a word: JSON knows no NaN, of which there are many, and records keep the very one."""
+    return struct.pack("<d", number).hex()
+
+
+def _from_bits(saved: str | float) -> float:
+    """Return the number that `_as_bits` saw; older checkpoints hold the number itself."""
+    if not isinstance(saved, str):
+        return saved
+    number: float = struct.unpack("<d", bytes.fromhex(saved))[0]
+    return number
 
 
 class Worker:
@@ -98,6 +128,7 @@ class Worker:
         self._engine = engine
         self._carries_parameters = carries_parameters
         self._agents = [Agent(engine.new_environment()) for _ in range(agents)]
+        self.draw = worker_draw(seed, worker_id)  # for the progress that it is told
 
     @property
     def in_episode(self) -> bool:
@@ -105,23 +136,25 @@ class Worker:
         return any(agent.in_episode for agent in self._agents)
 
     def work(
-        self, published: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: Progress = START
+        self, published: Vector, may_begin: int = 1_000_000, now_s: float = 0.0, progress: Progress | None = None
     ) -> Work:
         """Play on with what was `published`, each agent a whole episode or a piece of one; return the gradient.
 
         Agents between two episodes begin another, but no more than `may_begin` of them; the others sit out.
+        `progress`: that of the run, with this worker's `draw`; None: the run's start.
         """
-        progress = progress._replace(draw=worker_draw(self._seed, self.id))
+        if progress is None:
+            progress = Progress(draw=self.draw)
+        agents = self._agents
         began = self._begin(may_begin, now_s)
-        playing = [agent for agent in self._agents if agent.in_episode]
-        gradient, plays = self._play(published, playing, progress)
+        if len(agents) == 1:
+            work = self._work_alone(agents[0], published, began, progress)
+        else:
+            work = self._work_together(published, began, progress)
         self.rollouts += 1
-        ended = (agent.add(play) for agent, play in zip(playing, plays, strict=True))
-        episodes = tuple(episode for episode in ended if episode is not None)
         if self._carries_parameters:
-            gradient = np.concatenate((gradient, published[: gradient.size]))
-        env_steps, repeated = sum(play.env_steps for play in plays), sum(play.repeated_steps for play in plays)
-        return Work(gradient, env_steps, began, episodes, repeated, plays[0].measured)
+            work.gradient = np.concatenate((work.gradient, published[: work.gradient.size]))
+        return work
 
     def _begin(self, may_begin: int, now_s: float) -> int:
         began = 0
@@ -132,27 +165,34 @@ class Worker:
                 began += 1
         return began
 
-    def _play(self, published: Vector, playing: list[Agent], progress: Progress) -> tuple[Vector, Sequence[Play]]:
+    def _work_alone(self, agent: Agent, published: Vector, began: int, progress: Progress) -> Work:
+        rollout = self._engine.rollout(published, agent.environment, progress)
+        episode = agent.add(rollout)
+        ended = () if episode is None else (episode,)
+        return Work(rollout.gradient, rollout.env_steps, began, ended, rollout.repeated_steps, rollout.measured)
+
+    def _work_together(self, published: Vector, began: int, progress: Progress) -> Work:
+        playing = [agent for agent in self._agents if agent.in_episode]
         if len(playing) == 1:
-            rollout = self._engine.rollout(published, playing[0].environment, progress)
-            return rollout.gradient, (rollout,)
-        return self._engine.rollout_together(published, [agent.environment for agent in playing], progress)
+            return self._work_alone(playing[0], published, began, progress)
+        environments = [agent.environment for agent in playing]
+        gradient, plays = self._engine.rollout_together(published, environments, progress)
+        ended = [agent.add(play) for agent, play in zip(playing, plays, strict=True)]
+        episodes = tuple([episode for episode in ended if episode is not None])
+        env_steps, repeated = sum(play.env_steps for play in plays), sum(play.repeated_steps for play in plays)
+        return Work(gradient, env_steps, began, episodes, repeated, plays[0].measured)
 
     def get_state(self) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
         """Return (plain numbers, the state of each agent's game as uint8, if it ever began)."""
-        agents = [
-            [agent.number, agent.in_episode, agent.started_s, agent.reward, agent.loss, agent.entropy, agent.steps]
-            for agent in self._agents
-        ]
+        agents = [agent.save() for agent in self._agents]
         games = {place: a.environment.get_state() for place, a in enumerate(self._agents) if a.number >= 0}
         chosen = [chosen_action(agent.environment) for agent in self._agents]
         return {"next_episode": self.next_episode, "rollouts": self.rollouts, "agents": agents, "chosen": chosen}, games
 
     def set_state(self, numbers: dict[str, Any], games: dict[int, NDArray[Any]]) -> None:
         self.next_episode, self.rollouts = numbers["next_episode"], numbers["rollouts"]
-        self._agents = [
-            Agent(agent.environment, *saved) for agent, saved in zip(self._agents, numbers["agents"], strict=True)
-        ]
+        for agent, saved in zip(self._agents, numbers["agents"], strict=True):
+            agent.restore(saved)
         for place, state in games.items():
             self._agents[place].environment.set_state(state)
         for agent, action in zip(self._agents, numbers.get("chosen", ()), strict=False):  # older ones have none

@@ -13,7 +13,6 @@ from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.records import checkpoints
 from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.train import Run, profile_of, train
-from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import CostProfile
 from tests.test_processes import assert_each_once, collect
 
@@ -225,11 +224,6 @@ def test_the_cost_of_learning_is_that_of_a_workers_gradient_unless_told():
     assert profile.learning_s(1, 0) == 0  # of a learner of gradients
     assert profile_of(RunConfig()).gradient_step_s > 0
     assert profile_of(RunConfig(algorithm="ppo")).gradient_step_s == 0
-
-
-def test_compiled_virtual_time_refuses_with_a_reason():
-    assert "algorithm vtrace" in (why_not_compiled_time(RunConfig(algorithm="vtrace")) or "")
-    assert why_not_compiled_time(RunConfig()) is None
 
 
 ONLY_FOR_GRADIENTS = {

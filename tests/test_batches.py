@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from a3c_core.config import ExchangeConfig, RunConfig
+from a3c_core.topologies import parcel_queue
 from a3c_core.topologies.master import MasterTopology
 from a3c_core.train import Run, train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
-from tests.test_compiled_time import compiled, twin  # noqa: F401  a fixture
 
 UNIFORM = load_profile("uniform")  # 100 steps take a worker 1 s, an update takes 0.1 s: N* = 11
 
@@ -21,7 +21,7 @@ def run(workers, episodes, profile=UNIFORM, **exchange):
 @pytest.mark.parametrize(("combine", "value"), [("mean", 2.0), ("sum", 6.0)])
 def test_what_is_applied_for_three(combine, value):
     gradients = [np.full(4, number, np.float32) for number in (1, 2, 3)]
-    combined = MasterTopology.combine(ExchangeConfig(combine=combine), gradients)
+    combined = MasterTopology(ExchangeConfig(combine=combine)).combine(gradients)
     assert combined.dtype == np.float32
     assert combined.tolist() == [value] * 4
 
@@ -39,7 +39,7 @@ def test_what_is_applied_for_three(combine, value):
     ],
 )
 def test_how_many_are_taken(settings, waiting, playing, taken):
-    assert MasterTopology.take(ExchangeConfig(**settings), waiting, playing) == taken
+    assert MasterTopology(ExchangeConfig(**settings)).take(waiting, playing) == taken
 
 
 def test_an_overloaded_master_keeps_up_in_batches():
@@ -71,15 +71,18 @@ def test_real_masters_take_batches_too(runtime):
     assert len({(record.worker, record.worker_episode) for record in records}) == 150
 
 
-def test_batches_of_a_queue_that_does_not_fit_into_memory_give_the_same_bytes(tmp_path, twin, monkeypatch):  # noqa: F811
+def test_batches_of_a_queue_that_does_not_fit_into_memory_give_the_same_bytes(tmp_path, monkeypatch):
     """A batch may lie across blocks; the run is interrupted while most of the queue is in a file."""
-    monkeypatch.setattr("a3c_core.virtual.compiled.state.QUEUE_BYTES", 0)  # as few blocks in memory as can be
-    exchange = ExchangeConfig(queue="unbounded", hold=1800, batch=100, combine="sum", rate="staleness")
-    config = RunConfig(workers="40", episodes=3000, exchange=exchange, learner={"learning_rate": 1e-5})
+    exchange = ExchangeConfig(queue="unbounded", hold=600, batch=100, combine="sum", rate="staleness")
+    config = RunConfig(workers="40", episodes=1000, exchange=exchange, learner={"learning_rate": 1e-5})
+    train(config, tmp_path / "in memory")
+    monkeypatch.setattr(parcel_queue, "BLOCK", 64)
     run = Run(config, tmp_path / "cut")
     run.runtime.start(lambda: False)
-    run.advance(2000)
+    run.advance(800)
     run.checkpoint()
-    assert len(run.runtime._file) >= 3
+    assert len(run.runtime.topology.queue._spilled) >= 3
     run.advance(100)
-    assert compiled(config, tmp_path / "cut") == twin(config, tmp_path / "twin")
+    train(config, tmp_path / "cut")
+    for file in ("episodes.parquet", "updates.parquet"):
+        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "in memory" / file).read_bytes()

@@ -19,7 +19,6 @@ from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.system.tensorflow import import_tensorflow
 from a3c_core.train import Run, train
 from a3c_core.virtual.capacity import capacity, profile_of
-from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.costs import load_profile
 from tests.interrupted import assert_same_bytes_when_interrupted
 from tests.learner_cases import relative_error, trained_parameters
@@ -416,7 +415,6 @@ def test_what_does_not_fit_is_said_before_the_run(settings, place, words):
 def test_fast_paths_that_do_not_know_it_are_not_taken():
     config = config_of(topology="master", runtime="processes")
     assert not is_direct(config, new_learner(config))
-    assert "algorithm dppo" in (why_not_compiled_time(config_of(topology="master")) or "")
 
 
 def test_what_is_held_is_saved_beside_the_environment():

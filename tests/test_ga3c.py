@@ -9,10 +9,10 @@ import pytest
 from a3c_core.build import make_engine, misfit, new_learner
 from a3c_core.config import RunConfig
 from a3c_core.engines.agent_batches import DIED, ENDED, CompiledAgents
-from a3c_core.topologies.staff import Staff, Walk
 from a3c_core.train import Run, train
 from a3c_core.virtual.capacity import capacity
 from a3c_core.virtual.costs import CostProfile, load_profile
+from a3c_core.virtual.ga3c_tuner import Staff, Walk
 from a3c_core.virtual.simulation import Simulation
 from tests.test_topologies_learn import learns
 

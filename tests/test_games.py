@@ -76,7 +76,7 @@ def test_scores_that_are_not_whole_are_kept_as_they_are(tmp_path):
     assert read_records(tmp_path)["score"].to_pylist() == [-0.5, 2.0]
     whole = RecordWriter()
     whole.append(record._replace(score=0.5))
-    with pytest.raises(ValueError, match="truncated"):
+    with pytest.raises(OverflowError, match="does not hold"):
         whole.flush()
 
 

@@ -6,10 +6,10 @@ from pydantic import ValidationError
 
 from a3c_core.config import ExchangeConfig, RunConfig
 from a3c_core.real.shared_memory import RING_SIZE
-from a3c_core.train import Run, train
+from a3c_core.train import train
 from a3c_core.virtual.costs import load_profile
 from tests.fake_engine import simulate
-from tests.test_compiled_time import compiled, twin  # noqa: F401  a fixture
+from tests.interrupted import assert_same_bytes_when_interrupted
 
 IDLE_MASTER = load_profile("uniform").model_copy(update={"update_s": 1e-5})
 
@@ -46,24 +46,16 @@ def test_a_queue_peaks_one_above_what_is_held():
 
 @pytest.mark.parametrize("episodes", [1, 5, 40, 300])
 @pytest.mark.parametrize("workers", ["1", "7", "2->9"])
-def test_all_that_is_held_at_the_end_is_applied(episodes, workers, tmp_path, twin):  # noqa: F811
+def test_all_that_is_held_at_the_end_is_applied(episodes, workers):
     schedule = {"rule": "slides", "first_s": 0.1, "further_s": 0.05, "window": 10}
     settings = {"workers": workers, "episodes": episodes, "schedule": schedule, "exchange": held(40)}
-    config = RunConfig.model_validate(settings)
-    ours = compiled(config, tmp_path / "compiled")
-    assert ours == twin(config, tmp_path / "twin")
-    assert ours[1]["gradients_applied"] == ours[1]["updates"] == ours[1]["gradients_sent"] == episodes
+    summary = train(RunConfig.model_validate(settings))
+    assert summary.gradients_applied == summary.updates == summary.gradients_sent == episodes
 
 
-def test_interrupted_while_gradients_are_held_it_ends_in_the_same_bytes(tmp_path, twin):  # noqa: F811
+def test_interrupted_while_gradients_are_held_it_ends_in_the_same_bytes(tmp_path):
     config = RunConfig(workers="4", episodes=200, exchange=held(30))
-    for events in (20, 100, 300):
-        run = Run(config, tmp_path / "cut")
-        run.runtime.start(lambda: False)
-        run.advance(events)
-        run.checkpoint()
-        run.advance(10)
-    assert compiled(config, tmp_path / "cut") == twin(config, tmp_path / "twin")
+    assert_same_bytes_when_interrupted(config, tmp_path, (20, 100, 300))
 
 
 @pytest.mark.parametrize("runtime", ["processes", "threads"])

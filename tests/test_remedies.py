@@ -38,7 +38,7 @@ def master(optimizer="sgd", **settings):
     exchange = ExchangeConfig(**settings)
     learner = GradientLearner(np.array([2.0, 3.0], np.float32), Optimizer(2, optimizer, learning_rate=1.0))
     remedies = Remedies(exchange, learner)
-    apply = functools.partial(remedies.apply, functools.partial(MasterTopology.combine, exchange), progress=START)
+    apply = functools.partial(remedies.apply, MasterTopology(exchange).combine, progress=START)
     apply([(0, np.array([1, 1, 2, 3][: remedies.parcel_size], np.float32))])
     return learner, apply
 

@@ -13,7 +13,8 @@ from a3c_core.records.tables import read_records
 from a3c_core.saved_settings import upgraded
 from a3c_core.train import Run, train
 from analysis.data.metrics import binned
-from experiments.replicate import RESULTS, known_cells, main
+from experiments import replicate
+from experiments.replicate import RESULTS, Known, chosen, known_cells, main
 
 STUDIES = [path.parent for path in sorted(RESULTS.glob("*/runs.parquet")) if known_cells(path.parent)]
 
@@ -40,9 +41,17 @@ def test_a_committed_cell_begins_as_it_did(folder, tmp_path):
         np.testing.assert_equal(np.float32(ours[name]), np.float32(theirs[name]), name)
 
 
-def study_of(folder, **changed):
+@pytest.fixture(autouse=True)
+def update_digests(tmp_path, monkeypatch):
+    """A file of digests of updates that does not exist yet."""
+    path = tmp_path / "updates_sha256.csv"
+    monkeypatch.setattr(replicate, "UPDATE_DIGESTS", path)
+    return path
+
+
+def study_of(folder, episodes=200, **changed):
     """Write a study of one small cell as git would keep it."""
-    config = RunConfig(workers="3", episodes=200, profile="uniform")
+    config = RunConfig(workers="3", episodes=episodes, profile="uniform")
     summary = train(config, folder / "run", run="workers=3,seed=0")
     digest = hashlib.sha256((folder / "run" / "episodes.parquet").read_bytes()).hexdigest()
     row = {
@@ -67,6 +76,40 @@ def test_other_bytes_are_named(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "DIFFERENT" in said
     assert "workers=3,seed=0" in said
+
+
+def test_updates_are_compared_once_they_are_recorded(tmp_path, update_digests, capsys):
+    study_of(tmp_path)
+    assert main([str(tmp_path), "--record"]) == 0
+    assert "same bytes (episodes alone)" in capsys.readouterr().out
+    digest = hashlib.sha256((tmp_path / "run" / "updates.parquet").read_bytes()).hexdigest()
+    assert update_digests.read_text().splitlines()[1] == f'{tmp_path.name},"workers=3,seed=0",{digest}'
+    assert main([str(tmp_path)]) == 0
+    update_digests.write_text(update_digests.read_text().replace(digest, "0" * 64))
+    capsys.readouterr()
+    assert main([str(tmp_path)]) == 1
+    assert "DIFFERENT updates" in capsys.readouterr().out
+
+
+def test_one_run_is_killed_and_resumed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(replicate, "_LONG_ENOUGH", 0)
+    study_of(tmp_path, episodes=20_000)
+    assert main([str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "workers=3,seed=0, killed and resumed" in said
+
+
+def known(study, cell, env_steps, learned=False, **config):
+    return Known(study, cell, json.dumps(config), env_steps, learned, "")
+
+
+def test_the_cheapest_that_learned_and_every_topology_and_algorithm_are_among_the_cells():
+    one = [known("one", "cheap", 1), known("one", "dear", 9), known("one", "learned", 10, learned=True)]
+    two = [known("two", "cheap", 2, learned=True), known("two", "hogwild", 5, topology="hogwild")]
+    two += [known("two", "hogwild with q", 8, topology="hogwild", algorithm="q"), known("two", "q", 9, algorithm="q")]
+    names = [(cell.study, cell.cell) for cell in chosen([one, two], 1)]
+    assert names[:3] == [("one", "cheap"), ("one", "learned"), ("two", "cheap")]
+    assert names[3:] == [("two", "hogwild"), ("two", "hogwild with q")]
 
 
 @pytest.mark.parametrize("settings", [{"engine": "tensorflow"}, {"runtime": "processes"}])

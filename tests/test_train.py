@@ -44,12 +44,6 @@ def test_an_interrupted_run_ends_in_the_same_bytes(name, tmp_path):
     _interrupt(SETTINGS[name], tmp_path)
 
 
-@pytest.mark.parametrize("name", ["mailbox", "overloaded", "bounded", "in_pieces", "dynamic"])
-def test_so_does_one_in_the_readable_simulation(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("a3c_core.train.why_not_compiled_time", lambda config: "the other one is asked for")
-    _interrupt(SETTINGS[name], tmp_path)
-
-
 def _interrupt(config, tmp_path):
     whole = train(config, tmp_path / "whole")
     for events in (500, 900):

@@ -34,12 +34,6 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def twin_time(monkeypatch):
-    """Let virtual time run in readable Python."""
-    monkeypatch.setattr(train_module, "why_not_compiled_time", lambda config: "its twin is asked for")
-
-
 def updates_of(directory: Path):
     return read_records(directory, UPDATE_TABLE).to_pandas()
 
@@ -99,11 +93,8 @@ def interrupt(config: RunConfig, directory: Path, times: tuple[int, ...] = (500,
         run.advance(77)  # lost: it comes after the checkpoint
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("kind", ["virtual", "overloaded", "dropping"])
-def test_an_interrupted_run_ends_in_the_same_bytes(kind, compiled, tmp_path, monkeypatch):
-    if not compiled:
-        monkeypatch.setattr(train_module, "why_not_compiled_time", lambda config: "its twin is asked for")
+def test_an_interrupted_run_ends_in_the_same_bytes(kind, tmp_path):
     train(KINDS[kind], tmp_path / "whole")
     interrupt(KINDS[kind], tmp_path / "cut")
     train(KINDS[kind], tmp_path / "cut")
@@ -231,9 +222,9 @@ def test_parts_that_are_gone_are_not_merged(tmp_path):
 
 def test_the_curve_of_staleness_is_that_of_all_updates(tmp_path):
     summary = train(KINDS["dropping"], tmp_path)
-    curve = compact.curve_of(tmp_path, "cell", 300)
+    curve = compact.measure(tmp_path, "cell", 300).curve
     (tmp_path / "updates.parquet").rename(tmp_path / "elsewhere.parquet")
-    before = compact.curve_of(tmp_path, "cell", 300)
+    before = compact.measure(tmp_path, "cell", 300).curve
     (tmp_path / "elsewhere.parquet").rename(tmp_path / "updates.parquet")
     updates = updates_of(tmp_path)
     per_bin = np.diff(np.searchsorted(updates["applied_s"], curve["clock_s"], side="right"), prepend=0)
@@ -264,7 +255,7 @@ def test_an_annealed_rate_lasts_for_the_whole_run_however_many_updates_an_episod
         assert not np.array_equal(run.learner.parameters, halfway[0])
 
 
-def test_the_annealed_rate_is_that_of_the_episodes_dealt_with(monkeypatch, twin_time):
+def test_the_annealed_rate_is_that_of_the_episodes_dealt_with(monkeypatch):
     told, receive = [], GradientLearner.receive
 
     def remember(self, parcel, progress):

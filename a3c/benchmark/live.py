@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from a3c_core.models.parameters import Vector
 from a3c_core.real.direct import DirectRuntime, is_direct
 from a3c_core.real.master import RealRuntime
 from a3c_core.runtime import Runtime
-from a3c_core.virtual.compiled.runtime import CompiledSimulation
+from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.costs import load_profile
+from a3c_core.virtual.simulation import Simulation
 
 _WARM_UP = 0.3  # of the time given, or longer: while everyone traces graphs, or is in the first episode, few finish one
 
@@ -47,11 +48,11 @@ def watch_real(config: RunConfig, parameters: Vector, seconds: float, episodes: 
     return seen._replace(start_s=start_s, worker_bytes=worker_bytes)
 
 
-def watch_virtual(config: RunConfig, parameters: Vector, seconds: float, way: Any = CompiledSimulation) -> Seen:
-    """Return what a run in virtual time, of the class `way`, does within `seconds` of real time."""
+def watch_virtual(config: RunConfig, parameters: Vector, seconds: float) -> Seen:
+    """Return what a run in virtual time does within `seconds` of real time."""
     master = new_learner(config)
     master.parameters[:] = parameters
-    simulation = way(config, load_profile(config.profile), master, lambda records: None)
+    simulation = Simulation(config, profile_of(config), master, lambda records: None)
     simulation.start()
     return _watch(simulation, seconds)
 

@@ -11,7 +11,6 @@ from a3c_core.algorithms.returns import discounted_returns
 from a3c_core.models.base import Heads, Outputs
 from a3c_core.progress import Progress
 from a3c_core.streams import uniform
-from a3c_core.system.jit import compilable
 from a3c_core.system.tensorflow import import_tensorflow
 
 Epsilon = Annotated[float, Field(ge=0, le=1)]
@@ -19,14 +18,12 @@ Epsilon = Annotated[float, Field(ge=0, le=1)]
 _BOUNDS = (0.4, 0.7)  # of a worker's draw: its final ε is the first, second or third with probability 0.4, 0.3, 0.3
 
 
-@compilable
-def which_epsilon(draw):
+def which_epsilon(draw: float) -> int:
     """Return which of the three final ε a worker has, given its own number in [0, 1)."""
     return int(draw >= _BOUNDS[0]) + int(draw >= _BOUNDS[1])
 
 
-@compilable
-def annealed(final, env_steps, epsilon_steps):
+def annealed(final: float, env_steps: int, epsilon_steps: int) -> float:
     """Return ε after `env_steps` of the run: from 1 it falls to `final` over its first `epsilon_steps`."""
     if epsilon_steps == 0:
         return final

@@ -17,6 +17,9 @@ class Effort(NamedTuple):
     steps: int = 0  # whose gradients it computes itself; a step counts in every epoch
 
 
+ONE_UPDATE = Effort()
+
+
 class Learner(Protocol):
     """Owns the parameters: receives what workers hand over, and publishes what they play with.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from a3c_core.learners.base import Effort
+from a3c_core.learners.base import ONE_UPDATE, Effort
 from a3c_core.models.parameters import Vector
 from a3c_core.optimizers import Optimizer, UpdateResult
 from a3c_core.progress import START, Progress
@@ -30,10 +30,10 @@ class GradientLearner:
         return self.parameters
 
     def effort(self, parcel: Vector | None) -> Effort:
-        return Effort()
+        return ONE_UPDATE
 
     def effort_at(self, env_steps: float) -> tuple[int, Effort]:
-        return 1, Effort()
+        return 1, ONE_UPDATE
 
     def receive(self, parcel: Vector, progress: Progress = START, rate: float = 1.0) -> UpdateResult:
         """Apply one gradient, or refuse it if it is not finite."""

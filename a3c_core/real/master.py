@@ -4,7 +4,6 @@ The process that runs this is the master. It takes messages from the workers' sl
 parcel at a time, publishes the parameters, and looks after the pool. It blocks when there is nothing to do.
 """
 
-import functools
 import math
 import sys
 import time
@@ -33,6 +32,7 @@ from a3c_core.real.worker_pool import Pool
 from a3c_core.records.tables import EpisodeRecord, Status, UpdateRow
 from a3c_core.runtime import Arrays, Saved
 from a3c_core.topologies import TOPOLOGIES
+from a3c_core.topologies.base import Topology
 from a3c_core.topologies.parcel_queue import ParcelQueue
 from a3c_core.topologies.remedies import Remedies
 from a3c_core.virtual.costs import CostProfile
@@ -77,15 +77,15 @@ def waiting_slots(arrivals: Iterable[Arrival], worker_manager: WorkerManager) ->
     return {one.slot for one in arrivals if worker_manager.is_current(one.slot, one.message.generation)}
 
 
-def takeable(topology: Any, exchange: Any, queue: ParcelQueue, worker_manager: WorkerManager) -> int:
-    """Return of how many of the waiting parcels the topology makes an update now."""
+def takeable(rules: Topology, queue: ParcelQueue, worker_manager: WorkerManager) -> int:
+    """Return of how many of the waiting parcels an update is made now."""
     waiting = len(queue)
-    return topology.take(exchange, waiting, _players(topology, queue, worker_manager)) if waiting else 0
+    return rules.take(waiting, _players(rules, queue, worker_manager)) if waiting else 0
 
 
-def _players(topology: Any, queue: ParcelQueue, worker_manager: WorkerManager) -> int:
-    """Return how many workers will still hand something over, or just whether any will, as the topology wants it."""
-    if topology.counts_players:
+def _players(rules: Topology, queue: ParcelQueue, worker_manager: WorkerManager) -> int:
+    """Return how many workers will still hand something over, or just whether any will, as the rules need it."""
+    if rules.counts_players:
         return len(worker_manager.at_work() - waiting_slots(queue.items(), worker_manager))
     return int(not worker_manager.quota.are_done)
 
@@ -100,6 +100,10 @@ class PendingQueue(ParcelQueue):
         super().__init__(size)
         self.serving: list[tuple[Arrival, Vector]] = []  # where an update takes its time
         self.joined: list[Arrival] = []  # whose batch the learner still collects
+
+    def append(self, item: Arrival, gradient: Vector) -> None:
+        """Let an arrival wait, with a copy of its gradient, whose place in shared memory will be used again."""
+        super().append(item, gradient.copy())
 
     @property
     def unserved(self) -> int:
@@ -282,11 +286,10 @@ class RealRuntime:
         self.overloaded = False
         self.elapsed_s = 0.0  # before this process took the run over
         self.recorded = [0] * config.span.end  # numbers of episodes below which all are recorded or given up, by slot
-        self._topology = topologies.TOPOLOGIES.get(config.topology)
+        self._rules = topologies.rules_of(config.topology, config.exchange)
         self._remedies = Remedies(config.gradients, master)
-        self._hogwild, self._gradients = not self._topology.has_master, config.gradients
-        self._combine: Any = None if self._hogwild else functools.partial(self._topology.combine, config.exchange)
-        self._waits_for_apply = self._gradients.pull == "after_apply"
+        self._hogwild, self._gradients = not self._rules.has_master, config.gradients
+        self._waits_for_apply = self._rules.waits_for_apply
         self.block = new_block(config, master)
         self._arrays, self._slots = self.block.arrays, self.block.arrays.slots
         self._queue = PendingQueue(self._remedies.parcel_size)
@@ -326,7 +329,7 @@ class RealRuntime:
         """Make ready for gradients that `pool` will send."""
         self.pool, self.inbox, self._opened = pool, Inbox(self.config, self._arrays, pool), True
         self.worker_manager = WorkerManager(self.config, self._slots, pool, self.inbox, self.master)
-        self._throttle = StalenessThrottle(self.config.gradients, self._slots, self.inbox, self.worker_manager)
+        self._throttle = StalenessThrottle(self._rules, self._slots, self.inbox, self.worker_manager)
         self.worker_manager.quota.open(*self._queue.ungranted(self.recorded, self.config.episodes - self.log.episodes))
         self._busy_s = self.log.totals.master_busy_s
         warm_up(self.config, self.master.parameters)
@@ -430,14 +433,14 @@ class RealRuntime:
         for _ in episodes:
             self.worker_manager.quota.end(slot)
             self.worker_manager.grant_next(slot)
-        queue, exchange = self._queue, self._gradients
+        queue = self._queue
         arrival = arrival_at(self._clock_at, slot, message, episodes, len(queue))
         if self._hogwild:
             staleness = max(0, message.version_applied - 1 - message.version_pulled)
             status: Status = "rejected" if message.rejected else "applied"
             self._note(arrival, status, message.version_applied, staleness, message.gradient_norm)
-        elif self._topology.is_late(self.master.version - message.version_pulled) or (
-            exchange.queue == "dropping" and len(queue) >= exchange.queue_size
+        elif self._rules.is_late(self.master.version - message.version_pulled) or (
+            self._rules.drops_when_full and len(queue) >= self._rules.queue_size
         ):
             self._note(arrival, "dropped")
             self._mark_served(arrival)
@@ -445,11 +448,11 @@ class RealRuntime:
             queue.append(arrival, gradient)
             totals = self.log.totals
             totals.queue_peak = max(totals.queue_peak, len(queue))
-            self.overloaded = exchange.overload_limit is not None and len(queue) > exchange.overload_limit
+            self.overloaded = len(queue) > self._rules.overload_limit
 
     def _may_take(self) -> int:
         """Return of how many parcels the topology makes an update now."""
-        return takeable(self._topology, self.config.exchange, self._queue, self.worker_manager)
+        return takeable(self._rules, self._queue, self.worker_manager)
 
     def _has_rest(self) -> bool:
         """Return whether there is a batch to which nobody will add any more."""
@@ -463,7 +466,7 @@ class RealRuntime:
         """Let the learner have what was taken, or make do with what it has kept; publish what comes of it."""
         version, queue = self.master.version, self._queue
         pulled = [(arrival.message.version_pulled, vector) for arrival, vector in taken]
-        result = self._remedies.apply(self._combine, pulled, self._record_buffer.progress())
+        result = self._remedies.apply(self._rules.combine, pulled, self._record_buffer.progress())
         arrivals = [arrival.at(taken_s) for arrival, _ in taken]
         settled, queue.joined = settled_by(result, queue.joined, arrivals)
         if result is not None and settled:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from a3c_core.config import RunConfig
 from a3c_core.real.shared_memory import SharedArrays
-from a3c_core.virtual import costs
 from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.worker import Work
@@ -50,7 +49,7 @@ class WorkerPace:
         """Sleep until a piece of work, the worker's number `count`, begun at `began_s`, has taken its time."""
         waited = self._begin(began_s)
         profile = self._profile
-        away_s = costs.away_s(profile, work.env_steps, self._wait_s)
+        away_s = profile.away_s(work.env_steps, self._wait_s)
         loaded = not self._has_mailbox or version != self._version
         waits = waited + (away_s > 0)
         core_s = profile.cycle_s(work.env_steps, work.began, loaded, waits, work.repeated_steps)

@@ -58,6 +58,7 @@ class RayWorker:
         began_s = time.monotonic()
         waited_s = began_s - self._rested_since_s
         published = published.copy()  # compiled code takes an array that can't be written for another type
+        progress = progress._replace(draw=self._worker.draw)
         done = self._worker.work(published, granted - self._worker.next_episode, now_s, progress)
         worked_s = time.monotonic() - began_s
         await_game(done.env_steps * self._config.environment.wait_s)

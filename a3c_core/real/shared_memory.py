@@ -190,9 +190,9 @@ class SharedArrays(NamedTuple):
     answers: NDArray[np.float32]  # [L, answer], a predictor's outputs for it
     answerers: NDArray[np.int64]  # [L], versions of the parameters that gave these
 
-    def progress(self) -> Progress:
-        """Return how far the run has come, by the master's last word."""
-        return Progress(float(self.inbox["progress"][0]), int(self.inbox["env_steps"][0]))
+    def progress(self, draw: float = 0.0) -> Progress:
+        """Return how far the run has come, by the master's last word, for the worker with this `draw`."""
+        return Progress(float(self.inbox["progress"][0]), int(self.inbox["env_steps"][0]), draw)
 
     def publish(self, version: int, published: Vector) -> None:
         """Make `published` the latest; only the master calls this."""

@@ -175,7 +175,7 @@ class ReadableCycle:
         started_s = time.monotonic()
         version, published = channel.pull()
         began_s = time.monotonic()
-        work = worker.work(published, may_begin, started_s, self._arrays.progress())
+        work = worker.work(published, may_begin, started_s, self._arrays.progress(worker.draw))
         worked_s = time.monotonic() - began_s
         if pace is None:
             await_game(work.env_steps * self._wait_s)
@@ -188,7 +188,7 @@ class ReadableCycle:
 def _rehearse(worker: Worker, arrays: SharedArrays) -> None:
     """Work once for nothing: what is loaded at the first call would make the first piece that counts late."""
     published = np.zeros(arrays.parameters.shape[1], np.float32)
-    worker.work(published, progress=arrays.progress())
+    worker.work(published, progress=arrays.progress(worker.draw))
 
 
 def await_game(seconds: float) -> None:

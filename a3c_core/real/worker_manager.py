@@ -1,5 +1,6 @@
 """The workers of a real run: how many run, how many episodes each may play, how many gradients may be in flight."""
 
+import math
 import time
 from collections.abc import Iterator, Set
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from a3c_core.real.shared_memory import AFTER_THIS_EPISODE, GRANTED, PERMITTED, 
 from a3c_core.real.transport import Inbox
 from a3c_core.real.worker_pool import Loss, Pool
 from a3c_core.system.jit import compilable, inner
-from a3c_core.topologies.exchange import ExchangeConfig
+from a3c_core.topologies.base import Topology
 
 _AHEAD = 16  # episodes granted to a worker in advance, so that it need not wait for the next grant
 TIME_SPLIT = ("play_s", "act_s", "gradient_s", "pull_s", "wait_s", "apply_s", "cpu_s")  # of all workers of a slot
@@ -211,21 +212,20 @@ class StalenessThrottle:
     are, so that those of a lost worker end with its generation.
     """
 
-    def __init__(self, exchange: ExchangeConfig, slots: NDArray[np.void], inbox: Inbox, worker_manager: WorkerManager):
-        self._is_needed = exchange.makes_workers_wait
-        self._most, self._given = 1 + (exchange.bound or 0), slots["permits"]
+    def __init__(self, rules: Topology, slots: NDArray[np.void], inbox: Inbox, worker_manager: WorkerManager):
+        self._most, self._given = rules.most_under_way, slots["permits"]
         self._inbox, self._worker_manager = inbox, worker_manager
         self._turns: list[int] = []  # slots whose workers wait for a permit, longest first
 
     def give(self, waiting: int) -> None:
         """Give permits to idle workers, longest waiting first, as many as fit beside `waiting` gradients."""
-        if not self._is_needed:
+        if self._most == math.inf:
             return
         spent = self._inbox.taken
         idle = {slot for slot in self._worker_manager.at_work() if self._given[slot] == spent[slot]}
         turns = [slot for slot in self._turns if slot in idle]
         turns += sorted(idle.difference(turns))
-        room = max(0, self._most - waiting - int((self._given - spent).sum()))
+        room = max(0, int(self._most) - waiting - int((self._given - spent).sum()))
         self._turns = turns[room:]
         for slot in turns[:room]:
             self._given[slot] += 1

@@ -14,14 +14,16 @@ _GROUP_ROWS = 65_536
 
 def from_rows(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     """Return rows, at least one, as columns."""
-    columns = [_column(values, field) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    columns = [_column(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _column(values: tuple[Any, ...], field: pa.Field) -> pa.Array:
-    if field.name == "score":
-        return pa.array(values).cast(field.type)  # refuses scores that are not whole where the game says they are
-    return pa.array(values, field.type)
+def _column(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return from_numbers(np.array(values), kind)  # which refuses scores that are not whole where they should be
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(word, len(known)) for word in values]
+    return from_words(np.array(numbers, np.int32), list(known))
 
 
 def from_numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:

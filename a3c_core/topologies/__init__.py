@@ -2,6 +2,7 @@
 
 from a3c_core.registry import Registry
 from a3c_core.section import Section
+from a3c_core.topologies.base import Topology
 
 TOPOLOGIES = Registry(
     "topology",
@@ -27,3 +28,9 @@ def statistics_of(name: str) -> tuple[str, ...]:
     """Return what a topology calls the numbers that it adds to the record of each update, if any."""
     statistics: tuple[str, ...] = TOPOLOGIES.get(name).statistics
     return statistics
+
+
+def rules_of(name: str, exchange: Section) -> Topology:
+    """Return the rules of a topology with a run's settings for it."""
+    rules: Topology = TOPOLOGIES.get(name)(exchange)
+    return rules

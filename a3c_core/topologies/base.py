@@ -1,61 +1,19 @@
-"""What every topology is: an explicit state machine over events, each with a station, a kind and a time.
+"""What every topology is: rules about who hands what to whom, the same in virtual time and with real processes.
 
-A topology says who is there and who hands what to whom. It knows the clock only through its timeline, what things cost
-through the profile, and how parcels become updates through the learner. All of its state can be saved.
+Rules know no clock. A master, simulated or real, asks them how many waiting gradients make its next update (`take`),
+what is applied for these (`combine`), and which gradients it does not take at all (`is_late`, and a full queue with
+`drops_when_full`). Corrections for staleness are in remedies.py. How virtual time plays a topology is in
+a3c_core/virtual, in the file of the same name.
 """
 
-from abc import ABC, abstractmethod
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from a3c_core.algorithms.base import HandsOver
-from a3c_core.engines.base import Engine
-from a3c_core.episode_log import EpisodeLog
-from a3c_core.learners.base import Learner
-from a3c_core.progress import Progress, worker_draw
-from a3c_core.runtime import Arrays, Saved
-from a3c_core.schedules import Span
+from a3c_core.models.parameters import Vector
 from a3c_core.section import Section
 from a3c_core.topologies.exchange import ExchangeConfig
-from a3c_core.virtual.costs import CostProfile
-from a3c_core.virtual.timeline import MASTER, Timeline
-
-
-class RunSettings(Protocol):
-    """What a topology may know of a run's settings: a part of RunConfig, which needs the topologies."""
-
-    @property
-    def seed(self) -> int: ...
-
-    @property
-    def episodes(self) -> int: ...
-
-    @property
-    def env_steps(self) -> int | None: ...
-
-    @property
-    def agents_per_worker(self) -> int: ...
-
-    @property
-    def span(self) -> Span: ...
-
-    @property
-    def environment(self) -> Any: ...
-
-    @property
-    def learner(self) -> Any:
-        """The settings that the algorithm declares."""
-        ...
-
-    @property
-    def exchange(self) -> Any:
-        """The settings that this very topology declares."""
-        ...
-
-    @property
-    def gradients(self) -> ExchangeConfig:
-        """How gradients come to a master."""
-        ...
 
 
 class Arrow(NamedTuple):
@@ -73,100 +31,71 @@ class Description(NamedTuple):
     arrows: tuple[Arrow, ...]
 
 
-class Topology(ABC):
-    """Base class of topologies: the stations of one run, and what happens between them.
+class Topology:
+    """The rules of one run.
 
     Most topologies of one's own inherit from `master.MasterTopology` and override `take` and `combine`, which hold in
     virtual time and with real processes. `Settings` is the section `exchange:` of a run.
 
     Example:
         `topology: my_module:MyTopology` in a grid uses the class `MyTopology` of my_module.py.
+
+    >>> rules = MasterTopology(ExchangeConfig(batch=4))  # doctest: +SKIP
+    >>> rules.take(waiting=9, playing=2)
+    4
     """
 
     description: ClassVar[Description] = Description((), ())
     Settings: ClassVar[type[Section]]  # the section `exchange:` of a run
+    simulated_as: ClassVar[str]  # a row of STATIONS in virtual/simulation.py, or one's own package.module:attribute
     takes: ClassVar[tuple[HandsOver, ...]] = ("gradient",)  # what workers may hand over; not inherited
     statistics: ClassVar[tuple[str, ...]] = ()  # numbers that it adds to the record of each update
     has_master: ClassVar[bool] = True  # or else workers apply their gradients themselves
     learns_at_arrival: ClassVar[bool] = True  # a worker's parcel is work for the master, or only food for others
     has_predictors: ClassVar[bool] = False  # workers have no model, but ask for their actions
     has_limit: ClassVar[bool] = True  # one master's pace bounds how many workers there can be
-    overloaded = False  # more waits for a station than the run may bear
+    counts_players: ClassVar[bool] = False  # whether `take` needs their number, or else if there are any
 
     def __init_subclass__(cls) -> None:
         """Let a class that says nothing take gradients: one that averages them, say, can't do so with trajectories."""
         super().__init_subclass__()
         cls.takes = cls.__dict__.get("takes", ("gradient",))
 
-    def __init__(
-        self,
-        config: RunSettings,
-        profile: CostProfile,
-        engine: Engine,
-        learner: Learner,
-        timeline: Timeline,
-        log: EpisodeLog,
-    ):
-        self.config, self.profile, self.engine, self.learner = config, profile, engine, learner
-        self.timeline, self.log = timeline, log
+    def __init__(self, exchange: Any):
+        """`exchange`: settings of the class that `Settings` names."""
+        given = getattr(exchange, "gradients", exchange)
+        gradients = given if isinstance(given, ExchangeConfig) else ExchangeConfig()  # there is no master
+        self.exchange, self.gradients = exchange, gradients
+        self.queue_size = math.inf if gradients.queue == "unbounded" else gradients.queue_size
+        self.drops_when_full = gradients.queue == "dropping"  # or else workers wait then
+        self.overload_limit = math.inf if gradients.overload_limit is None else gradients.overload_limit
+        self.waits_for_apply = gradients.pull == "after_apply"
+        self.has_mailboxes = gradients.channel == "mailbox"
+        self.most_under_way = 1 + (gradients.bound or 0) if gradients.makes_workers_wait else math.inf  # gradients
 
     @classmethod
     def why_not(cls, config: Any) -> tuple[str, str] | None:
         """Return the first of a run's settings that the topology can't go with, and why not; or None."""
         return None
 
-    @classmethod
-    def service_s(cls, exchange: Any, learning_s: float, writing_s: float) -> float:
+    def service_s(self, learning_s: float, writing_s: float) -> float:
         """Return how long the busiest of those who learn is at work for a parcel.
 
         One master would learn from it in `learning_s`, and write up its episodes in `writing_s`.
         """
         return learning_s + writing_s
 
-    @property
-    def waiting(self) -> int:
-        """Parcels that wait for a station."""
-        return 0
+    def take(self, waiting: int, playing: int) -> int:
+        """Return of how many of the `waiting` parcels the master makes its next update now; 0: it waits for more.
 
-    def progress(self, worker: int) -> Progress:
-        """Return how far the run has come, for a worker or for the learner of its parcel."""
-        env_steps, most = self.log.totals.env_steps, self.config.env_steps
-        share = self.log.episodes / self.config.episodes if most is None else min(1.0, env_steps / most)
-        return Progress(share, env_steps, worker_draw(self.config.seed, worker))
+        `playing`: workers from whom more may come.
+        """
+        return min(waiting, 1)
 
-    @property
-    def may_begin(self) -> int:
-        """Episodes that may still begin."""
-        totals, most = self.log.totals, self.config.env_steps
-        is_over = most is not None and totals.env_steps >= most
-        return 0 if is_over else self.config.episodes - totals.episodes_begun
+    def combine(self, gradients: Sequence[Vector]) -> Vector:
+        """Return the one gradient that is applied for those taken."""
+        return gradients[0]
 
-    @abstractmethod
-    def start(self) -> None:
-        """Push the first events."""
-
-    @abstractmethod
-    def handle(self, station: int, kind: str) -> None:
-        """Let an event happen that this topology pushed."""
-
-    def end(self) -> None:  # noqa: B027, most have nothing to do here
-        """Write down what became of parcels that still wait when nothing more will happen."""
-
-    def worked(self) -> dict[str, float]:
-        """Return how long those beside workers and master have worked, in the clock's seconds, for the summary."""
-        return {}
-
-    def who(self, station: int) -> tuple[str, int]:
-        """Return a station's role and its number among those of that role, for pictures."""
-        return ("worker", station) if station > MASTER else ("master", MASTER - station)
-
-    def together(self, station: int) -> list[int]:
-        """Return the stations for which an event of `station` stands, if not for itself alone."""
-        return [station]
-
-    @abstractmethod
-    def save(self) -> Saved: ...
-
-    @abstractmethod
-    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
-        """Bring a topology that has not started to the state that `save` saw; `folder` holds its streams' files."""
+    def is_late(self, staleness: int) -> bool:
+        """Return whether a parcel that arrives with this staleness is not even queued, but dropped."""
+        return False

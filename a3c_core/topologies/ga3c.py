@@ -6,38 +6,41 @@ may change within an episode: each step has the version that chose its action, a
 trajectory's staleness is the lag of its oldest step; the mean over its steps is recorded beside it.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+from pydantic import Field
 
-from a3c_core.engines.agent_batches import Slots
-from a3c_core.models.parameters import Vector
-from a3c_core.records.tables import Status
-from a3c_core.runtime import Arrays, Saved
-from a3c_core.section import MOST_SECONDS
-from a3c_core.topologies.agents import AgentTopology, first_free
-from a3c_core.topologies.base import Arrow, Description
-from a3c_core.topologies.staff import Counts, GA3CConfig, Staff, Walk
-from a3c_core.topologies.training import Training, restore_experiences, save_experiences
-from a3c_core.virtual.timeline import MASTER
+from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
+from a3c_core.topologies.base import Arrow, Description, Topology
+from a3c_core.topologies.exchange import ExchangeConfig
 
-ANSWERED, TRAINED = "answered", "trained"
 MOST_STEPS = 4_096  # of a trajectory in shared memory
-PREDICTOR = 1 << 20  # the first one's number among the stations: above all agents'; trainers' go down from MASTER
 
 
-class Answer(NamedTuple):
-    """A prediction under way."""
+class GA3CConfig(Section):
+    """How agents, predictors and trainers work together; `workers` is the number of agents."""
 
-    slots: Slots
-    some_end: bool  # whether pieces end with it, or with the step that follows
-    since_s: float
+    predictors: int = Field(2, ge=1, le=1_024, description="who answer agents; the first number, if it is adapted")
+    trainers: int = Field(2, ge=1, le=1_024, description="who learn; the first number, if it is adapted")
+    predict_min: int = Field(1, ge=1, le=65_536, description="states that a predictor waits for, if as many can come")
+    predict_max: int = Field(128, ge=1, le=65_536, description="states, at most, that it answers together")
+    train_min: int = Field(1, ge=1, le=MOST_EPISODES, description="env steps that a trainer waits for")
+    train_max: int | None = Field(
+        None, ge=1, le=MOST_EPISODES, description="env steps up to which it takes what waits; null: just enough"
+    )
+    queue_size: int = Field(100, ge=1, le=MOST_EPISODES, description="waiting trajectories that make agents wait")
+    adapt_every_s: float | None = Field(
+        None, gt=0, le=MOST_SECONDS, description="seconds between steps of a random walk of all numbers; null: none"
+    )
+
+    @property
+    def gradients(self) -> ExchangeConfig:
+        """How trajectories come to a real trainer."""
+        return ExchangeConfig(queue_size=self.queue_size)
 
 
-class GA3CTopology(AgentTopology):
-    """N agents, predictors and trainers."""
+class GA3CTopology(Topology):
+    """N agents, predictors and trainers. A real trainer takes one trajectory, of which its learner makes batches."""
 
     description = Description(
         ("predictors", "N agents", "trainers"),
@@ -49,19 +52,10 @@ class GA3CTopology(AgentTopology):
         ),
     )
     Settings = GA3CConfig
+    simulated_as = "ga3c"
     has_predictors = True
     has_limit = False  # workers that are too many make batches larger
     statistics = ("lag_mean", "batch_steps", "predict_states", "predictors", "trainers", "predictor_busy_s")
-
-    def __init__(self, *parts: Any):
-        super().__init__(*parts)
-        self._exchange: GA3CConfig = self.config.exchange
-        self._predictors, self._trainers = self._exchange.predictors, self._exchange.trainers
-        self._answers: dict[int, Answer] = {}  # by predictor
-        self._training: dict[int, Training] = {}  # by trainer
-        self._walk = Walk(self.config.seed, self._exchange.adapt_every_s or MOST_SECONDS)
-        self._counts = Counts()
-        self.handlers |= {ANSWERED: self._answered, TRAINED: self._trained}
 
     @classmethod
     def why_not(cls, config: Any) -> tuple[str, str] | None:
@@ -74,137 +68,6 @@ class GA3CTopology(AgentTopology):
         if config.exchange.adapt_every_s and (config.span.auto or config.span.start != config.span.end):
             return "exchange.adapt_every_s", "adapts the number of agents, too: let workers be one number"
         return None if config.is_virtual else _unfit_for_processes(config)
-
-    # What a real trainer does with the trajectories that wait: the learner makes batches of them
-
-    counts_players = False
-
-    @classmethod
-    def take(cls, exchange: Any, waiting: int, playing: int) -> int:
-        return min(waiting, 1)
-
-    @classmethod
-    def combine(cls, exchange: Any, gradients: Sequence[Vector]) -> Vector:
-        return gradients[0]
-
-    @classmethod
-    def is_late(cls, staleness: int) -> bool:
-        return False
-
-    @property
-    def queue_size(self) -> int:
-        return self._exchange.queue_size
-
-    def handle(self, station: int, kind: str) -> None:
-        self.handlers[kind](station)
-        while self._may_train() and (free := first_free(self._training, self._trainers)) is not None:
-            self._take_trajectories(free)
-        while self._may_predict() and (free := first_free(self._answers, self._predictors)) is not None:
-            self._take_states(free)
-
-    # Predictors
-
-    def _may_predict(self) -> bool:
-        """Return whether enough states wait, or nobody is there who could add to them."""
-        asking = len(self.asking)
-        return asking > 0 and asking >= min(self._exchange.predict_min, self.up)
-
-    def _take_states(self, predictor: int) -> None:
-        """Begin to answer agents; what they are told comes from the parameters of this moment."""
-        most = self._exchange.predict_max
-        slots = np.array(self.asking[:most])
-        del self.asking[:most]
-        played, ending = self.agents.answer(self.learner.parameters, self.learner.version, slots)
-        self.log.totals.env_steps += played
-        self._counts.add_prediction(len(slots))
-        self._answers[predictor] = Answer(slots, ending > 0, self.timeline.now_s)
-        seconds = self.profile.prediction_s(len(slots))
-        self.timeline.work(seconds, PREDICTOR + predictor, ANSWERED, self._counts.predictions)
-
-    def _answered(self, station: int) -> None:
-        slots, some_end, since_s = self._answers.pop(station - PREDICTOR)
-        self._counts.predictor_busy_s += self.timeline.now_s - since_s
-        self.tell(slots, some_end)
-
-    def worked(self) -> dict[str, float]:
-        return {"predictor_busy_s": self._counts.predictor_busy_s}
-
-    # Trainers
-
-    def _may_train(self) -> bool:
-        """Return whether enough steps wait, or no more can come."""
-        waiting = len(self.trajectories)
-        if not waiting:
-            return False
-        return self.trajectories.steps >= self._exchange.train_min or waiting >= self.queue_size or not self.up
-
-    def _take_trajectories(self, trainer: int) -> None:
-        """Begin an update, whose gradient is that of the parameters of this moment."""
-        taken = self.trajectories.take(self._exchange.train_min, self._exchange.train_max or 0)
-        taken = [one._replace(parcel=one.parcel._replace(taken_s=self.timeline.now_s)) for one in taken]
-        training = self._training[trainer] = self.trajectories.learn(self.engine, self.learner.parameters, taken)
-        ended = sum(len(one.parcel.episodes) for one in taken)
-        seconds = self.profile.training_s(len(taken), training.steps)
-        seconds += self.profile.bookkeeping_s(self._counts.written_up, ended)
-        self._counts.written_up += ended
-        self._counts.trainings += 1
-        busy_s = self.timeline.work(seconds, MASTER - trainer, TRAINED, self._counts.trainings)
-        self.log.totals.master_busy_s += busy_s
-        self.make_room()
-
-    def _trained(self, station: int) -> None:
-        training, before = self._training.pop(MASTER - station), self.learner.version
-        result = self.learner.receive(training.gradient, self.progress(training.experiences[0].parcel.worker))
-        status: Status = "applied" if result.applied else "rejected"
-        now = self.timeline.now_s, self.alive, self.learner.version
-        statistics = self._counts.statistics(training.steps, Staff(self.alive, self._predictors, self._trainers))
-        for parcel, _, mean_version in training.experiences:
-            lags = {"lag_mean": before - mean_version, **statistics}
-            self.log.enter(parcel, status, *now, before - parcel.version_pulled, result.gradient_norm, statistics=lags)
-            if parcel.episodes:
-                self.change_agents(self.log.target_workers(self.alive, self.waiting))
-        if self._exchange.adapt_every_s and self.up:
-            self._adapt()
-
-    def _adapt(self) -> None:
-        """Let the walk have its way, which counts this training."""
-        now = Staff(self.alive, self._predictors, self._trainers)
-        agents, self._predictors, self._trainers = self._walk.look(now, self.timeline.now_s)
-        self.change_agents(agents)
-
-    def who(self, station: int) -> tuple[str, int]:
-        if station <= MASTER:
-            return "trainer", MASTER - station
-        return ("agent", station) if station < PREDICTOR else ("predictor", station - PREDICTOR)
-
-    # State
-
-    def save(self) -> Saved:
-        numbers, arrays, _ = super().save()
-        arrays |= {f"trainer{trainer}_gradient": training.gradient for trainer, training in self._training.items()}
-        training = [
-            [trainer, save_experiences(one.experiences, f"trainer{trainer}", arrays)]
-            for trainer, one in self._training.items()
-        ]
-        numbers |= {
-            "predictors": self._predictors,
-            "trainers": self._trainers,
-            "answers": [[predictor, one.slots.tolist(), *one[1:]] for predictor, one in self._answers.items()],
-            "training": training,
-            "walk": self._walk.save(),
-            "counts": dict(vars(self._counts)),
-        }
-        return Saved(numbers, arrays, {})
-
-    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
-        super().restore(numbers, arrays, folder)
-        self._predictors, self._trainers = numbers["predictors"], numbers["trainers"]
-        self._answers = {who: Answer(np.array(slots), *rest) for who, slots, *rest in numbers["answers"]}
-        for trainer, saved in numbers["training"]:
-            experiences = restore_experiences(saved, f"trainer{trainer}", arrays)
-            self._training[trainer] = Training(experiences, np.array(arrays[f"trainer{trainer}_gradient"]))
-        self._walk.restore(numbers["walk"])
-        self._counts = Counts(**numbers["counts"])
 
 
 def _unfit_for_processes(config: Any) -> tuple[str, str] | None:

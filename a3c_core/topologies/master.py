@@ -5,32 +5,19 @@ whether parameters come from one place or from mailboxes with a single slot (the
 """
 
 import functools
-import math
-from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from a3c_core.algorithms.base import HandsOver
-from a3c_core.episode_log import Parcel
-from a3c_core.learners.base import Effort, settled_by
 from a3c_core.models.parameters import Vector
-from a3c_core.runtime import Arrays, Saved
 from a3c_core.section import Section
-from a3c_core.topologies.base import Arrow, Description
+from a3c_core.topologies.base import Arrow, Description, Topology
 from a3c_core.topologies.exchange import ExchangeConfig
-from a3c_core.topologies.parcel_queue import ParcelQueue
-from a3c_core.topologies.remedies import Remedies
-from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology, parcel_from
-from a3c_core.virtual.timeline import MASTER
-
-UPDATED = "updated"
-_QUEUE_FILE = "queue.f32"
 
 
-class MasterTopology(WorkerTopology):
+class MasterTopology(Topology):
     """N workers, one master with a first-in-first-out queue."""
 
     description = Description(
@@ -42,248 +29,16 @@ class MasterTopology(WorkerTopology):
         ),
     )
     Settings: ClassVar[type[Section]] = ExchangeConfig
+    simulated_as: ClassVar[str] = "master"
     takes: ClassVar[tuple[HandsOver, ...]] = ("gradient", "trajectory")
-    counts_players: ClassVar[bool] = False  # whether `take` wants their number, or else if there are any
 
-    def __init__(self, *parts: Any):
-        super().__init__(*parts)
-        self._exchange = self.config.gradients
-        self._has_mailboxes = self._exchange.channel == "mailbox"
-        self._waits_for_apply = self._exchange.pull == "after_apply"
-        self._remedies = Remedies(self._exchange, self.learner)
-        self.queue = ParcelQueue(self._remedies.parcel_size)
-        self._blocked: deque[tuple[int, Parcel, Vector]] = deque()  # what workers wait to put into the queue
-        self._serving: list[tuple[Parcel, Vector]] = []  # what the update under way is made of
-        self._joined: list[Parcel] = []  # whose batch the learner still collects
-        self._written_up = 0  # episodes that parcels ended which the master took up
-        self._mail: dict[int, Publication] = {}  # what lies in mailboxes
-        self._empty: set[int] = set()  # workers whose mailbox is empty
-        self._most_under_way = 1 + (self._exchange.bound or 0) if self._exchange.makes_workers_wait else math.inf
-        self._begun = 0  # pieces of work
-        self._gated: deque[int] = deque()  # workers that may not begin, since too many gradients are under way
-        self.handlers[UPDATED] = self._updated
+    def take(self, waiting: int, playing: int) -> int:
+        """Return of how many parcels an update is made: the oldest, or a batch; nothing is held back for nobody."""
+        held = self.gradients.hold if playing else 0
+        return min(max(0, waiting - held), self.gradients.batch)
 
-    @property
-    def waiting(self) -> int:
-        return len(self.queue)
-
-    def handle(self, station: int, kind: str) -> None:
-        super().handle(station, kind)
-        if self._joined and not self.timeline:  # everybody has left, or waits: nobody will add to the batch
-            self._learn(self._update_s(self.learner.effort(None), idle=True, taken=0))
-
-    # Workers
-
-    def joined(self, slot: WorkerSlot) -> None:
-        if self._has_mailboxes:
-            self._mail[slot.worker.id] = slot.held
-
-    def left(self, worker: int) -> None:
-        self._mail.pop(worker, None)
-        self._empty.discard(worker)
-        if not self.slots:  # what was held back is due
-            self.look(idle=True)
-
-    @property
-    def playing(self) -> int:
-        """Workers from whom more may come."""
-        return len(self.slots)
-
-    def begin(self, worker: int) -> None:
-        """Let a worker begin, unless its gradient would find so many under way that they are too old on average."""
-        if self._begun - self.log.totals.outcomes >= self._most_under_way:
-            self.let_wait(worker)
-            return
-        super().begin(worker)
-        self._begun += worker in self.slots  # or it has left
-
-    def let_wait(self, worker: int) -> None:
-        """Let a worker begin after an update."""
-        self._gated.append(worker)
-        self.slots[worker].waits += 1
-
-    def _release(self) -> None:
-        while self._gated and self._begun - self.log.totals.outcomes < self._most_under_way:
-            self.begin(self._gated.popleft())
-
-    def pull(self, slot: WorkerSlot) -> bool:
-        if not self._has_mailboxes:  # no copy: it plays at once, before the master can change them
-            slot.held = Publication(self.learner.version, self.learner.publication)
-            return True
-        new = self._mail.pop(slot.worker.id, None)
-        if new is None:
-            return False
-        slot.held = new
-        self._empty.add(slot.worker.id)
-        return True
-
-    def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
-        """The parcel reaches the master's queue, or finds it full."""
-        if self._exchange.queue == "unbounded" or len(self.queue) < self._exchange.queue_size:
-            self._enqueue(slot, parcel, gradient)
-        elif self._exchange.queue == "bounded":
-            self._blocked.append((slot.worker.id, parcel, gradient))
-            slot.waits += 1
-        else:
-            self.settle(parcel, "dropped")
-            self._gated.append(slot.worker.id)
-            self._release()
-
-    def _enqueue(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
-        self.queue.append(parcel, gradient)
-        totals, limit = self.log.totals, self._exchange.overload_limit
-        totals.queue_peak = max(totals.queue_peak, len(self.queue))
-        self.overloaded = limit is not None and len(self.queue) > limit
-        self.look(idle=True)
-        if self._waits_for_apply:
-            slot.waits += 1
-        else:
-            self.begin(slot.worker.id)
-
-    # Master
-
-    @classmethod
-    def take(cls, exchange: Any, waiting: int, playing: int) -> int:
-        """Return of how many of the `waiting` parcels the master makes its next update now; 0: it waits for more.
-
-        `playing`: workers from whom more may come; without any, nothing is held back.
-        """
-        held = exchange.hold if playing else 0
-        return min(max(0, waiting - held), exchange.batch)
-
-    @classmethod
-    def combine(cls, exchange: Any, gradients: Sequence[Vector]) -> Vector:
-        """Return the one gradient that is applied for those taken."""
+    def combine(self, gradients: Sequence[Vector]) -> Vector:
         if len(gradients) == 1:
             return gradients[0]
-        total = functools.reduce(np.add, gradients)  # one after the other, as compiled code does
-        return total / np.float32(len(gradients)) if exchange.combine == "mean" else total
-
-    @classmethod
-    def is_late(cls, staleness: int) -> bool:
-        """Return whether a parcel that arrives with this staleness is not even queued, but dropped."""
-        return False
-
-    @property
-    def is_serving(self) -> bool:
-        """Whether an update is under way."""
-        return bool(self._serving)
-
-    def look(self, idle: bool = False) -> None:
-        """Let the master begin its next update, if it has none under way and may take what there is."""
-        waiting = len(self.queue)
-        taken = self.take(self.config.exchange, waiting, self.playing) if waiting and not self._serving else 0
-        if taken:
-            self._begin_update(taken, idle)
-
-    def _begin_update(self, taken: int, idle: bool) -> None:
-        oldest = self.queue.popleft_many(taken)
-        self._serving = [(parcel._replace(taken_s=self.timeline.now_s), gradient) for parcel, gradient in oldest]
-        self._learn(self._service_s(oldest, idle))
-        for _ in range(min(taken, len(self._blocked))):
-            worker, parcel, gradient = self._blocked.popleft()
-            self._enqueue(self.slots[worker], parcel, gradient)
-
-    def _service_s(self, taken: list[tuple[Parcel, Vector]], idle: bool) -> float:
-        """Return the seconds of a core that the master needs for what it has taken."""
-        version = self.learner.version
-        if all(self._remedies.is_too_old(version - parcel.version_pulled) for parcel, _ in taken):
-            return self.profile.discard_s(idle, len(taken))
-        bookkeeping_s = self._bookkeeping_s(sum(len(parcel.episodes) for parcel, _ in taken))
-        effort = self.learner.effort(taken[0][1])
-        if not effort.updates:
-            return self.profile.discard_s(idle) + bookkeeping_s
-        return self._update_s(effort, idle, len(taken)) + bookkeeping_s
-
-    def _update_s(self, effort: Effort, idle: bool, taken: int) -> float:
-        return self.profile.service_s(len(self._empty), idle, taken) + self.profile.learning_s(*effort)
-
-    def _bookkeeping_s(self, ended: int) -> float:
-        before, self._written_up = self._written_up, self._written_up + ended
-        return self.profile.bookkeeping_s(before, ended)
-
-    def _learn(self, seconds: float) -> None:
-        totals = self.log.totals
-        count = totals.served + len(self._joined)
-        totals.master_busy_s += self.timeline.work(seconds, MASTER, UPDATED, count)
-
-    def _updated(self, station: int) -> None:
-        serving, self._serving = self._serving, []
-        settled = self._deal_with(serving)
-        if self._waits_for_apply:
-            self._gated.extend(parcel.worker for parcel in settled)
-        self._release()
-        self.look()
-
-    def _deal_with(self, serving: list[tuple[Parcel, Vector]]) -> list[Parcel]:
-        """Let the learner have parcels, or make do with what it has kept; return those that this has settled."""
-        version, parcels = self.learner.version, [parcel for parcel, _ in serving]
-        progress = self.progress((parcels or self._joined)[0].worker)
-        pulled = [(parcel.version_pulled, vector) for parcel, vector in serving]
-        result = self._remedies.apply(functools.partial(self.combine, self.config.exchange), pulled, progress)
-        settled, self._joined = settled_by(result, self._joined, parcels)
-        if result is not None and settled:
-            self._fill_mailboxes()
-        for parcel in settled:
-            staleness = version - parcel.version_pulled
-            if result is None or self._remedies.is_too_old(staleness):
-                self.settle(parcel, "dropped")
-            else:
-                self.settle(parcel, "applied" if result.applied else "rejected", staleness, result.gradient_norm)
-        return settled
-
-    def _fill_mailboxes(self) -> None:
-        if self._empty:
-            newest = Publication(self.learner.version, self.learner.publication.copy())
-            self._mail.update(dict.fromkeys(self._empty, newest))
-            self._empty.clear()
-
-    def end(self) -> None:
-        joined, self._joined = self._joined, []  # of an overloaded run, as what still waits
-        for parcel in joined:
-            self.settle(parcel, "dropped")
-        while len(self.queue):
-            parcel, _ = self.queue.popleft()
-            self.settle(parcel, "dropped")
-
-    # State
-
-    def save(self) -> Saved:
-        numbers, arrays, _ = super().save()
-        arrays |= {f"worker{worker}_mail": mail.published for worker, mail in self._mail.items()}
-        arrays |= {f"worker{worker}_blocked": gradient for worker, _, gradient in self._blocked}
-        arrays |= {f"serving{place}": gradient for place, (_, gradient) in enumerate(self._serving)}
-        numbers |= {
-            "overloaded": self.overloaded,
-            "written_up": self._written_up,
-            "mail": [(worker, mail.version) for worker, mail in self._mail.items()],
-            "empty": sorted(self._empty),
-            "blocked": [(worker, parcel) for worker, parcel, _ in self._blocked],
-            "serving": [parcel for parcel, _ in self._serving],
-            "joined": self._joined,
-            "queue": self.queue.items(),
-            "begun": self._begun,
-            "gated": list(self._gated),
-            "remedies": self._remedies.save(),
-        }
-        return Saved(numbers, arrays, {_QUEUE_FILE: self.queue.write_gradients})
-
-    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
-        super().restore(numbers, arrays, folder)
-        self.overloaded, self._written_up = numbers["overloaded"], numbers["written_up"]
-        self._mail = {
-            worker: Publication(version, arrays[f"worker{worker}_mail"]) for worker, version in numbers["mail"]
-        }
-        self._empty = set(numbers["empty"])
-        self._begun = numbers.get("begun", 0)
-        self._gated.extend(numbers.get("gated", ()))
-        self._remedies.restore(numbers.get("remedies", {}))
-        self._blocked.extend(
-            (worker, parcel_from(parcel), arrays[f"worker{worker}_blocked"]) for worker, parcel in numbers["blocked"]
-        )
-        self._serving = [
-            (parcel_from(parcel), arrays[f"serving{place}"]) for place, parcel in enumerate(numbers["serving"])
-        ]
-        self._joined = [parcel_from(parcel) for parcel in numbers.get("joined", ())]  # older checkpoints know of none
-        with (folder / _QUEUE_FILE).open("rb") as file:
-            self.queue.restore([parcel_from(item) for item in numbers["queue"]], file)
+        total = functools.reduce(np.add, gradients)  # one after the other
+        return total / np.float32(len(gradients)) if self.gradients.combine == "mean" else total

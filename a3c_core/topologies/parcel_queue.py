@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -52,68 +52,87 @@ class BlockFile:
 
 
 class ParcelQueue:
-    """Holds (item, gradient) pairs. Only the first and the last block of gradients are in memory.
+    """Holds (item, gradient) pairs, of which only the first and the last few are in memory.
 
-    An overloaded master leaves tens of thousands of gradients waiting. Full blocks in the middle go to a file.
+    An overloaded master leaves tens of thousands of gradients waiting. Full blocks in the middle go to a file. A
+    gradient is held, not copied: it must not change until it is taken.
+
+    >>> queue = ParcelQueue(size=2)
+    >>> queue.append("first", np.ones(2, np.float32))
+    >>> queue.popleft()
+    ('first', array([1., 1.], dtype=float32))
     """
 
     def __init__(self, size: int):
+        """`size`: the length of a gradient, at most."""
         self._size = size
-        self._items: deque[Any] = deque()
-        self._head = np.empty((BLOCK, size), np.float32)  # being read
-        self._tail = np.empty((BLOCK, size), np.float32)  # being written
-        self._read = self._head_filled = self._tail_filled = 0
+        self._length = 0
+        self._head: deque[tuple[Any, Vector]] = deque()  # the oldest
         self._spilled = BlockFile()
+        self._spilled_items: deque[Any] = deque()
+        self._tail: deque[tuple[Any, Vector]] = deque()  # the newest
 
     def __len__(self) -> int:
-        return len(self._items)
+        return self._length
 
     def append(self, item: Any, gradient: Vector) -> None:
-        if self._tail_filled == BLOCK:
-            self._spilled.push(self._tail)
-            self._tail_filled = 0
-        place = self._tail[self._tail_filled]
-        place[: gradient.size] = gradient
-        place[gradient.size :] = 0  # of a trajectory that is shorter than it might be
-        self._tail_filled += 1
-        self._items.append(item)
+        if len(self._tail) >= BLOCK:
+            self._spill()
+        self._tail.append((item, gradient))
+        self._length += 1
 
     def popleft(self) -> tuple[Any, Vector]:
-        """Return the oldest pair; the gradient stays valid until the next call."""
-        item = self._items.popleft()
-        if self._read == self._head_filled:
-            self._refill_head()
-        self._read += 1
-        return item, self._head[self._read - 1]
+        """Return the oldest pair; the gradient may be longer than it was if it has been in the file."""
+        if not self._head:
+            self._refill()
+        self._length -= 1
+        return self._head.popleft()
 
     def popleft_many(self, count: int) -> list[tuple[Any, Vector]]:
-        """Return the oldest pairs; one gradient alone stays valid until the next call, several for good."""
-        if count == 1:
-            return [self.popleft()]
-        pairs = (self.popleft() for _ in range(count))
-        return [(item, gradient.copy()) for item, gradient in pairs]
+        """Return the oldest pairs."""
+        return [self.popleft() for _ in range(count)]
 
     def items(self) -> list[Any]:
         """Return all waiting items, oldest first."""
-        return list(self._items)
+        return [*_first(self._head), *self._spilled_items, *_first(self._tail)]
 
     def write_gradients(self, file: IO[bytes]) -> None:
         """Write all waiting gradients to `file` as raw float32, oldest first, a block at a time."""
-        file.write(self._head[self._read : self._head_filled].tobytes())
-        for block in self._spilled.read_all(np.empty_like(self._head)):
+        file.write(self._block_of(self._head).data)
+        for block in self._spilled.read_all(np.empty((BLOCK, self._size), np.float32)):
             file.write(block.data)
-        file.write(self._tail[: self._tail_filled].tobytes())
+        file.write(self._block_of(self._tail).data)
 
     def restore(self, items: list[Any], file: IO[bytes]) -> None:
         """Fill an empty queue with what `items` and `write_gradients` gave."""
         for item in items:
-            self.append(item, np.frombuffer(file.read(4 * self._size), np.float32))
+            self.append(item, np.frombuffer(file.read(4 * self._size), np.float32).copy())
 
-    def _refill_head(self) -> None:
-        self._read = 0
-        if self._spilled:
-            self._spilled.pop(self._head)
-            self._head_filled = BLOCK
-        else:
+    def _spill(self) -> None:
+        """Bring the newest pairs to the file, unless there is room at the front."""
+        if not self._head and not self._spilled:
             self._head, self._tail = self._tail, self._head
-            self._head_filled, self._tail_filled = self._tail_filled, 0
+            return
+        self._spilled.push(self._block_of(self._tail))
+        self._spilled_items += _first(self._tail)
+        self._tail.clear()
+
+    def _refill(self) -> None:
+        """Bring the next pairs to the front."""
+        if not self._spilled:
+            self._head, self._tail = self._tail, self._head
+            return
+        block = np.empty((BLOCK, self._size), np.float32)
+        self._spilled.pop(block)
+        self._head.extend([(self._spilled_items.popleft(), gradient) for gradient in block])
+
+    def _block_of(self, pairs: Collection[tuple[Any, Vector]]) -> NDArray[np.float32]:
+        """Return gradients as rows; one that is shorter than it might be, such as a trajectory, ends with zeros."""
+        block = np.zeros((len(pairs), self._size), np.float32)
+        for row, (_, gradient) in zip(block, pairs, strict=True):
+            row[: gradient.size] = gradient
+        return block
+
+
+def _first(pairs: Iterable[tuple[Any, Vector]]) -> list[Any]:
+    return [item for item, _ in pairs]

@@ -28,13 +28,20 @@ class Remedies:
     def __init__(self, exchange: ExchangeConfig, learner: Learner):
         self._rate, self._compensation, self._learner = exchange.rate, exchange.compensation, learner
         self._bound = math.inf if exchange.bound is None or exchange.makes_workers_wait else exchange.bound
-        self._has_any = self._rate != "constant" or self._compensation > 0
+        self._has_any = self._rate != "constant" or self._compensation > 0  # beside the bound
         self._steps, self._travelled = 0, 0.0  # updates, and the sum of how far each moved the parameters
         self.parcel_size = parcel_size(exchange, learner)
 
     def is_too_old(self, staleness: int) -> bool:
         """Return whether a gradient is to be dropped."""
         return staleness > self._bound
+
+    def are_too_old(self, versions_pulled: Sequence[int]) -> bool:
+        """Return whether gradients by these versions are all to be dropped."""
+        if self._bound == math.inf:
+            return False
+        version = self._learner.version
+        return all(self.is_too_old(version - pulled) for pulled in versions_pulled)
 
     def apply(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult | None:
         """Make one update of parcels, each with the version that its worker held, or none if all are too old.
@@ -43,13 +50,16 @@ class Remedies:
         """
         if not parcels:
             return self._learner.learn_rest(progress)
-        version = self._learner.version
-        parcels = [parcel for parcel in parcels if not self.is_too_old(version - parcel[0])]
-        return self._update(combine, parcels, progress) if parcels else None
-
-    def _update(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult:
+        if self._bound != math.inf:
+            version = self._learner.version
+            parcels = [parcel for parcel in parcels if not self.is_too_old(version - parcel[0])]
+            if not parcels:
+                return None
         if not self._has_any:
             return self._learner.receive(combine([vector for _, vector in parcels]), progress)
+        return self._update(combine, parcels, progress)
+
+    def _update(self, combine: Combine, parcels: Sequence[tuple[int, Vector]], progress: Progress) -> UpdateResult:
         rates = [self._rate_of(version, vector) for version, vector in parcels]
         gradient = combine([self._gradient_of(vector) for _, vector in parcels])
         before = self._learner.parameters.copy() if self._rate == "gap" else None

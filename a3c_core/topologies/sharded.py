@@ -4,19 +4,24 @@ A record's version is the oldest of the shards' that its worker pulled, its stal
 longest.
 """
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from a3c_core.episode_log import Parcel
-from a3c_core.models.parameters import Vector
-from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Arrow, Description
+from a3c_core.section import Section
+from a3c_core.topologies.base import Arrow, Description, Topology
 from a3c_core.topologies.exchange import ExchangeConfig
-from a3c_core.topologies.parameter_server import UPDATED, ParameterServer, Pending, ServersConfig
-from a3c_core.topologies.workers import Publication, WorkerSlot, WorkerTopology
-from a3c_core.virtual.timeline import MASTER
+
+
+class ServersConfig(Section):
+    """How many servers there are, and what each costs."""
+
+    shards: int = Field(2, ge=1, le=1_024, description="parts of the parameters, each with its own server")
+    fixed: float = Field(0.0, ge=0, le=1, description="share of an update's cost that does not depend on its size")
+
+    def cost_share(self, share: float) -> float:
+        """Return what a server with this share of the parameters costs, as a share of a whole update."""
+        return self.fixed + (1.0 - self.fixed) * share
 
 
 class ShardsConfig(ServersConfig):
@@ -37,7 +42,7 @@ class ShardsConfig(ServersConfig):
         return "topology sharded is for virtual time: real workers have one master, and its shards would take turns"
 
 
-class ShardedTopology(WorkerTopology):
+class ShardedTopology(Topology):
     """N workers and k servers."""
 
     description = Description(
@@ -49,57 +54,8 @@ class ShardedTopology(WorkerTopology):
         ),
     )
     Settings = ShardsConfig
+    simulated_as = "sharded"
 
-    @classmethod
-    def service_s(cls, exchange: Any, learning_s: float, writing_s: float) -> float:
+    def service_s(self, learning_s: float, writing_s: float) -> float:
         """Return a server's work on its part; nobody writes anything up."""
-        return learning_s * exchange.cost_share(1.0 / exchange.shards)
-
-    def __init__(self, *of_run: Any):
-        super().__init__(*of_run)
-        exchange = self.config.exchange
-        self._waits_for_apply = exchange.pull == "after_apply"
-        parts = self.learner, exchange, self.profile, self.timeline, self.log
-        self._server = ParameterServer(*parts, self.progress, self._settled)
-        self._pulled: dict[int, list[int]] = {}  # versions that workers hold, by shard
-        self.handlers[UPDATED] = self._server.updated
-
-    @property
-    def waiting(self) -> int:
-        return self._server.waiting
-
-    def pull(self, slot: WorkerSlot) -> bool:
-        self._pulled[slot.worker.id] = self._server.versions()
-        slot.held = Publication(self.learner.version, self.learner.publication)
-        return True
-
-    def left(self, worker: int) -> None:
-        self._pulled.pop(worker, None)
-
-    def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
-        worker = slot.worker.id
-        self._server.push(parcel, self._pulled[worker], gradient)
-        if self._waits_for_apply:
-            slot.waits += 1
-        else:
-            self.begin(worker)
-
-    def _settled(self, pending: Pending) -> None:
-        self.settle(pending.parcel, pending.status, pending.staleness, pending.norm)
-        if self._waits_for_apply:
-            self.begin(pending.parcel.worker)
-
-    def who(self, station: int) -> tuple[str, int]:
-        return ("worker", station) if station > MASTER else ("server", MASTER - station)
-
-    # State
-
-    def save(self) -> Saved:
-        numbers, arrays, _ = super().save()
-        its_numbers, its_arrays, streams = self._server.save()
-        return Saved({**numbers, **its_numbers, "pulled": self._pulled}, {**arrays, **its_arrays}, streams)
-
-    def restore(self, numbers: dict[str, Any], arrays: Arrays, folder: Path) -> None:
-        super().restore(numbers, arrays, folder)
-        self._pulled = {int(worker): versions for worker, versions in numbers["pulled"].items()}
-        self._server.restore(numbers, arrays, folder)
+        return learning_s * self.exchange.cost_share(1.0 / self.exchange.shards)

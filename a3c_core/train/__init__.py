@@ -29,7 +29,6 @@ from a3c_core.system.signals import deferred_interrupts
 from a3c_core.train.snapshots import Snapshots
 from a3c_core.train.summary import Outcome, RunSummary, summarise
 from a3c_core.virtual.capacity import profile_of
-from a3c_core.virtual.compiled.support import why_not_compiled_time
 from a3c_core.virtual.simulation import Simulation
 
 OnEpisode = Callable[[EpisodeRecord], None]
@@ -194,10 +193,6 @@ class Run:
             if is_direct(self._config, self.learner):
                 return DirectRuntime(*parts, self._record_block, run, None if updates is None else updates.extend)
             return RealRuntime(*parts, self._record, run, on_update)
-        if why_not_compiled_time(self._config) is None:
-            from a3c_core.virtual.compiled.runtime import CompiledSimulation
-
-            return CompiledSimulation(*parts, self._record_block, run, None if updates is None else updates.extend)
         return Simulation(*parts, self._record, run, on_update=on_update)
 
     def _record(self, record: EpisodeRecord) -> None:

@@ -16,7 +16,7 @@ from a3c_core.algorithms.base import gradients_of_play, is_repeated
 from a3c_core.build import make_engine, new_learner
 from a3c_core.config import RunConfig
 from a3c_core.progress import START, worker_draw
-from a3c_core.topologies import TOPOLOGIES
+from a3c_core.topologies import rules_of
 from a3c_core.virtual import costs
 from a3c_core.virtual.costs import CostProfile, load_profile
 
@@ -70,15 +70,15 @@ def capacity(config: RunConfig, profile: CostProfile | None = None) -> Capacity:
     `profile` stands for the run's own, where that may have changed since.
     """
     profile, played = profile or profile_of(config), untrained(config)
-    topology = TOPOLOGIES.get(config.topology)
+    topology = rules_of(config.topology, config.exchange)
     has_master = topology.has_master and topology.has_limit
     waits = has_master and config.gradients.pull == "after_apply"
     cycle_s = _cycle_s(config, profile, played, waits)
-    if not TOPOLOGIES.get(config.topology).learns_at_arrival:  # more workers are no more work for those who learn
+    if not topology.learns_at_arrival:  # more workers are no more work for those who learn
         return Capacity(played.episode_steps, cycle_s, 0.0, "N0")
     if not has_master:  # every worker applies its own gradient
         return Capacity(played.episode_steps, cycle_s + profile.apply_s, 0.0, "N0")
-    service_s = topology.service_s(config.exchange, *_service_s(config, profile, played))
+    service_s = topology.service_s(*_service_s(config, profile, played))
     return Capacity(played.episode_steps, cycle_s, service_s, "N*" if waits else "N0")
 
 
@@ -133,7 +133,7 @@ def _cycle_s(config: RunConfig, profile: CostProfile, played: Untrained, waits: 
     env_steps, repeats = played.env_steps / rounds, _gradients_of_play(config) - 1
 
     def seconds(env_steps: float, resets: float, repeated: float) -> float:
-        away_s = costs.away_s(profile, env_steps, config.environment.wait_s)
+        away_s = profile.away_s(env_steps, config.environment.wait_s)
         core_s = profile.cycle_s(env_steps, resets, waits=waits + (away_s > 0), repeated=repeated)
         return away_s + core_s
 

@@ -91,15 +91,23 @@ class CostProfile(Section):
 
         `repeated`: steps that were played before, and are differentiated again.
         """
-        return cycle_s(self, env_steps, resets, loads, waits) + self.slowdown * self.gradient_step_s * repeated
+        play_s = self.reset_s * resets + self.step_s * env_steps
+        gradient_s = self.gradient_call_s + self.gradient_step_s * env_steps
+        seconds = self.load_s * loads + play_s + gradient_s + self.send_s + self.resume_s * waits
+        return self.slowdown * seconds + self.slowdown * self.gradient_step_s * repeated
 
     def service_s(self, mailboxes: float = 0.0, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on one update, filling `mailboxes` mailboxes afterwards."""
-        return service_s(self, mailboxes, idle, gradients)
+        update_s = self.receive_s * gradients + self.update_s + self.read_s
+        return self.slowdown * (self.wake_s * idle + update_s + mailboxes * self.publish_s)
 
     def bookkeeping_s(self, before: int, ended: int) -> float:
         """Seconds that the master, having written up `before` episodes, spends on `ended` more; stalls included."""
-        return bookkeeping_s(self, before, ended)
+        seconds, every = self.record_s * ended, self.stall_every
+        if every > 0:
+            for stall in range(before // every + 1, (before + ended) // every + 1):
+                seconds += self.stall_s + self.stall_growth_s * (stall * every)
+        return self.slowdown * seconds
 
     @property
     def first_bookkeeping_s(self) -> float:
@@ -109,7 +117,7 @@ class CostProfile(Section):
 
     def discard_s(self, idle: bool = False, gradients: int = 1) -> float:
         """Seconds that the master, `idle` before, spends on parcels that it only takes: dropped, or kept for later."""
-        return discard_s(self, idle, gradients)
+        return self.slowdown * (self.wake_s * idle + self.receive_s * gradients)
 
     def learning_s(self, updates: int, steps: int) -> float:
         """Seconds that the master spends beyond a single update: on others, and on the gradients of `steps` steps."""
@@ -158,6 +166,16 @@ class CostProfile(Section):
         """Seconds of a worker's cycle in which its numbers are under way."""
         return self.pull_latency_s + self.push_latency_s
 
+    def away_s(self, env_steps: float, wait_s: float) -> float:
+        """Seconds of a worker's cycle without any core: while its game waits, and while its numbers are under way.
+
+        `wait_s`: that its game waits for each step.
+        """
+        game_s = env_steps * wait_s
+        if game_s > 0:
+            game_s += self.oversleep_s * self.slowdown
+        return game_s + self.latency_s
+
     def saturation_workers(self, env_steps: float) -> float:
         """N* = (C + S) / S for episodes of a known length, with a mailbox for each; see capacity.py for a run's own."""
         cycle, service = (
@@ -179,46 +197,15 @@ class CostProfile(Section):
         if self.jitter == "none":
             return seconds
         stream = stream_words(seed, who, count, JITTER_KEY)[0]
-        return jittered(seconds, self.jitter == "exponential", self.jitter_variance, stream)
-
-    @property
-    def jitter_variance(self) -> float:
-        """Of the normal distribution whose exponential is the lognormal jitter."""
-        return math.log1p(self.jitter_deviation**2)
-
-
-# The formulas, of a profile or of what compiled virtual time has made of one
+        exponential = -math.log1p(-uniform(stream))
+        if self.jitter == "exponential":
+            return seconds * exponential
+        variance = math.log1p(self.jitter_deviation**2)  # of the normal distribution whose exponential is lognormal
+        normal = math.sqrt(2.0 * exponential) * math.cos(2.0 * math.pi * uniform(stream))  # Box & Muller 1958
+        return seconds * math.exp(math.sqrt(variance) * normal - variance / 2.0)
 
 
-@compilable
-def cycle_s(costs, env_steps, resets, loads, waits):
-    """Return the seconds of a core that a worker's cycle takes."""
-    play_s = costs.reset_s * resets + costs.step_s * env_steps
-    gradient_s = costs.gradient_call_s + costs.gradient_step_s * env_steps
-    return costs.slowdown * (costs.load_s * loads + play_s + gradient_s + costs.send_s + costs.resume_s * waits)
-
-
-@compilable
-def service_s(costs, mailboxes, idle, gradients):
-    """Return the seconds of a core that one update takes."""
-    update_s = costs.receive_s * gradients + costs.update_s + costs.read_s
-    return costs.slowdown * (costs.wake_s * idle + update_s + mailboxes * costs.publish_s)
-
-
-@compilable
-def bookkeeping_s(costs, before, ended):
-    """Return the seconds of a core that writing up `ended` episodes takes, with the stalls that fall among them."""
-    seconds, every = costs.record_s * ended, int(costs.stall_every)
-    if every > 0:
-        for stall in range(before // every + 1, (before + ended) // every + 1):
-            seconds += costs.stall_s + costs.stall_growth_s * (stall * every)
-    return costs.slowdown * seconds
-
-
-@compilable
-def discard_s(costs, idle, gradients):
-    """Return the seconds of a core that it takes to drop gradients."""
-    return costs.slowdown * (costs.wake_s * idle + costs.receive_s * gradients)
+# What processes that share cores do to each other: for compiled code, too
 
 
 @compilable
@@ -239,25 +226,6 @@ def crowding(costs, workers, masters):
     if alike == 1.0 or not (costs.master_first and masters):
         return alike
     return max(1.0, workers / max(busy / alike - masters, _LEAST_CORES))
-
-
-@compilable
-def away_s(costs, env_steps, wait_s):
-    """Return how long a worker is away from any core: while its game waits, and its numbers are under way."""
-    game_s = env_steps * wait_s
-    if game_s > 0:
-        game_s += costs.oversleep_s * costs.slowdown
-    return game_s + (costs.pull_latency_s + costs.push_latency_s)
-
-
-@compilable
-def jittered(seconds, exponentially, variance, stream):
-    """Return `seconds` stretched by a draw from `stream` (uint64 [4])."""
-    exponential = -math.log1p(-uniform(stream))
-    if exponentially:
-        return seconds * exponential
-    normal = math.sqrt(2.0 * exponential) * math.cos(2.0 * math.pi * uniform(stream))  # Box & Muller 1958
-    return seconds * math.exp(math.sqrt(variance) * normal - variance / 2.0)
 
 
 def load_profile(name: str) -> CostProfile:

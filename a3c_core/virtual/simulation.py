@@ -1,6 +1,6 @@
 """The `simulate` runtime: the real learner on a virtual clock.
 
-What happens is the topology's business; here its events are taken in the order of their time. Nothing depends on the
+What happens is the stations' business; here their events are taken in the order of their time. Nothing depends on the
 real clock or on other processes, so that equal settings give equal bytes.
 """
 
@@ -16,10 +16,23 @@ from a3c_core.engines.base import Engine
 from a3c_core.episode_log import EpisodeLog, Totals
 from a3c_core.learners.base import Learner
 from a3c_core.records.tables import EpisodeRecord, UpdateRow
+from a3c_core.registry import Registry
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Topology
 from a3c_core.virtual.costs import CostProfile
+from a3c_core.virtual.stations import Stations
 from a3c_core.virtual.timeline import Timeline
+
+STATIONS = Registry(
+    "simulation of a topology",
+    {
+        "master": "a3c_core.virtual.master:MasterStations",
+        "synchronous": "a3c_core.virtual.synchronous:RoundStations",
+        "sharded": "a3c_core.virtual.sharded:ShardStations",
+        "gorila": "a3c_core.virtual.gorila:GorilaStations",
+        "ga3c": "a3c_core.virtual.ga3c:GA3CStations",
+        "hogwild": "a3c_core.virtual.hogwild:HogwildStations",
+    },
+)
 
 
 class Simulation:
@@ -44,8 +57,9 @@ class Simulation:
         self.log = EpisodeLog(config.span, config.schedule, on_episode, run, on_update, statistics)
         self._timeline = Timeline(profile, config.seed) if timeline is None else timeline
         engine = engine or make_engine(config)
-        parts = config, profile, engine, learner, self._timeline, self.log
-        self.topology: Topology = topologies.TOPOLOGIES.get(config.topology)(*parts)
+        rules = topologies.rules_of(config.topology, config.exchange)
+        parts = config, rules, profile, engine, learner, self._timeline, self.log
+        self.topology: Stations = STATIONS.get(rules.simulated_as)(*parts)
         self._restored = False
 
     @property
@@ -69,11 +83,12 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next event happen; return whether there was one."""
-        if not self._timeline or self.topology.overloaded:
-            self.topology.end()
+        timeline, topology = self._timeline, self.topology
+        if not timeline or topology.overloaded:
+            topology.end()
             return False
-        self.topology.handle(*self._timeline.next())
-        self.log.totals.master_busy_s += self._timeline.share_cores()
+        topology.handle(timeline.next())
+        self.log.totals.master_busy_s += timeline.share_cores()
         return True
 
     def advance(self, steps: int) -> bool:

@@ -11,11 +11,11 @@ from a3c_core.records import checkpoints
 from a3c_core.records.layout import CONFIG, ResultsError, read_json
 from a3c_core.records.tables import UPDATE_TABLE, read_records
 from a3c_core.saved_settings import upgraded
-from a3c_core.topologies.base import Topology
 from a3c_core.trusted_modules import refuse_untrusted
 from a3c_core.virtual.capacity import profile_of
 from a3c_core.virtual.simulation import Simulation
-from a3c_core.virtual.timeline import Timeline
+from a3c_core.virtual.stations import Stations
+from a3c_core.virtual.timeline import Event, Timeline
 
 PLAYED, UPDATED = "played", "updated"  # the kinds of what a real run's records tell
 
@@ -33,14 +33,14 @@ class Span(NamedTuple):
 class Tracer(Timeline):
     """A timeline that remembers what happened."""
 
-    topology: Topology  # whose stations these are
+    topology: Stations  # whose stations these are
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
         self._spans: list[Span] = []
         self._under_way: dict[int, tuple[str, float, list[int]]] = {}  # station -> kind, since when, for whom it stands
 
-    def work(self, seconds: float, station: int, kind: str, count: int, cores: int = True) -> float:
+    def work(self, seconds: float, station: int, kind: str, count: int, cores: int = 1) -> float:
         self._under_way[station] = kind, self.now_s, self.topology.together(station)
         return super().work(seconds, station, kind, count, cores)
 
@@ -48,10 +48,10 @@ class Tracer(Timeline):
         self._under_way[station] = kind, self.now_s, self.topology.together(station)
         super().at(time_s, station, kind)
 
-    def next(self) -> tuple[int, str]:
-        station, kind = super().next()
-        self._spans += self._ended(*self._under_way.pop(station))
-        return station, kind
+    def next(self) -> Event:
+        event = super().next()
+        self._spans += self._ended(*self._under_way.pop(event.station))
+        return event
 
     @property
     def spans(self) -> list[Span]:

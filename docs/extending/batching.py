@@ -10,10 +10,8 @@ MOST = 8  # gradients of one update
 class Batching(MasterTopology):
     """topology: batching:Batching"""
 
-    @classmethod
-    def take(cls, exchange, waiting, playing):
+    def take(self, waiting, playing):
         return min(waiting, MOST)
 
-    @classmethod
-    def combine(cls, exchange, gradients):
+    def combine(self, gradients):
         return np.mean(gradients, axis=0, dtype=np.float32)

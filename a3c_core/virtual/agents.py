@@ -1,4 +1,4 @@
-"""What a topology has whose workers are agents without a model: they ask for actions, play, and hand over trajectories.
+"""What simulations of agents without a model share: they ask for actions, play, and hand over trajectories.
 
 Steps are events. Agents that are answered together play their step together, as one event, unless costs have jitter.
     joined   an agent is there
@@ -20,9 +20,8 @@ from a3c_core.engines.agent_batches import DIED, ENDED, CompiledAgents, Slots
 from a3c_core.engines.compiled import CompiledEngine
 from a3c_core.episode_log import Parcel
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Topology
-from a3c_core.topologies.training import Experience, Waiting, restore_experiences, save_experiences
-from a3c_core.virtual import costs
+from a3c_core.virtual.stations import Stations
+from a3c_core.virtual.training import Experience, Waiting, restore_experiences, save_experiences
 from a3c_core.worker import Episode
 
 JOINED, BEGUN, CORE, STEPPED = "joined", "begun", "core", "stepped"
@@ -37,7 +36,7 @@ class Group(NamedTuple):
     some_end: bool  # whether a piece may end with it
 
 
-class AgentTopology(Topology):
+class AgentStations(Stations):
     """Agents that come, play and go as the schedule says."""
 
     def __init__(self, *parts: Any):
@@ -55,7 +54,7 @@ class AgentTopology(Topology):
         self._started_s: list[float] = []  # of the episode, by slot
         self._groups: dict[int, Group] = {}  # by the first of them
         self._told = 0  # groups so far
-        self._away_s = costs.away_s(profile, 1, config.environment.wait_s)  # at each step, from any core
+        self._away_s = profile.away_s(1, config.environment.wait_s)  # at each step, from any core
         self._step_s = profile.slowdown * (profile.act_s + profile.resume_s * (self._away_s > 0))
         self._send_s = profile.slowdown * profile.send_s
         self.handlers: dict[str, Callable[[int], None]] = {

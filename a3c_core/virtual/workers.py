@@ -1,10 +1,10 @@
-"""What topologies with self-sufficient workers share: each pulls parameters, plays with them, and has a parcel to give.
+"""What simulations of self-sufficient workers share: each pulls parameters, plays with them, and has a parcel to give.
 
 A worker really plays at the moment of its pull; only the *time* that this takes is virtual. Its events are
     begin   it may pull and play
     core    its game, or the way to it, is no longer waited for: it wants a core
     played  it has had a core for as long as its work needs
-What becomes of its parcel then is for the topology to say.
+What becomes of its parcel then is for the class below to say.
 """
 
 import math
@@ -12,29 +12,30 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from a3c_core.episode_log import NO_STATISTICS, Parcel
+from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.topologies.base import Topology
-from a3c_core.virtual import costs
-from a3c_core.worker import Episode, Worker
+from a3c_core.virtual.stations import Stations
+from a3c_core.virtual.timeline import Event
+from a3c_core.worker import Worker
 
 BEGIN, CORE, PLAYED = "begin", "core", "played"
 
 
-class Publication(NamedTuple):
+@dataclass(slots=True)
+class Publication:
     """What the learner published with a version."""
 
     version: int
     published: Vector
 
 
-@dataclass
+@dataclass(slots=True)
 class WorkerSlot:
     """A worker in virtual time, and what it holds."""
 
@@ -47,7 +48,7 @@ class WorkerSlot:
     retiring: bool = False
 
 
-class WorkerTopology(Topology):
+class WorkerStations(Stations):
     """Workers that come, play and go as the schedule says."""
 
     def __init__(self, *parts: Any):
@@ -55,6 +56,10 @@ class WorkerTopology(Topology):
         self.slots: dict[int, WorkerSlot] = {}
         self.alive = 0  # workers that are not about to leave
         self._next_id = 0
+        self._latest = Publication(self.learner.version, self.learner.publication)
+        self._is_fixed = self.config.span.start == self.config.span.end  # the number of workers
+        self._wait_s = self.config.environment.wait_s
+        self._may_be_away = self._wait_s > 0 or self.profile.latency_s > 0  # from any core, in a cycle
         self.handlers: dict[str, Callable[[int], None]] = {BEGIN: self.begin, CORE: self._work, PLAYED: self._played}
 
     def start(self) -> None:
@@ -62,12 +67,17 @@ class WorkerTopology(Topology):
         for _ in range(self.config.span.start):
             self._add_worker(0.0)
 
-    def handle(self, station: int, kind: str) -> None:
-        self.handlers[kind](station)
+    def handle(self, event: Event) -> None:
+        self.handlers[event.kind](event.station)
 
     @abstractmethod
     def pull(self, slot: WorkerSlot) -> bool:
         """Give the worker the parameters it can get now; return whether they are new to it."""
+
+    def give_latest(self, slot: WorkerSlot) -> None:
+        """Give the worker the parameters themselves: it plays at once, before they can change."""
+        self._latest.version, self._latest.published = self.learner.version, self.learner.publication
+        slot.held = self._latest
 
     @abstractmethod
     def played(self, slot: WorkerSlot, parcel: Parcel, gradient: Vector) -> None:
@@ -81,13 +91,14 @@ class WorkerTopology(Topology):
 
     def settle(self, parcel: Parcel, status: Status, staleness: int = 0, gradient_norm: float = math.nan) -> None:
         """Write down what became of a parcel, then let the schedule have its way."""
-        alive, now_s, version = self.alive, self.timeline.now_s, self.learner.version
-        statistics = NO_STATISTICS
-        if self.log.statistics and status != "dropped":
+        log, alive, now_s, version = self.log, self.alive, self.timeline.now_s, self.learner.version
+        if log.statistics and status != "dropped":
             statistics = {**self.learner.statistics(self.progress(parcel.worker)), **parcel.measured}
-        self.log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm, statistics=statistics)
-        if parcel.episodes:
-            self._change_workers(self.log.target_workers(alive, self.waiting))
+            log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm, statistics=statistics)
+        else:
+            log.enter(parcel, status, now_s, alive, version, staleness, gradient_norm)
+        if parcel.episodes and not self._is_fixed:
+            self._change_workers(log.target_workers(alive, self.waiting))
 
     def begin(self, worker: int) -> None:
         """Let a worker pull, play, and be done when that is due; or leave, if nothing is left to begin."""
@@ -97,12 +108,13 @@ class WorkerTopology(Topology):
             self._remove(slot)
             return
         loaded = self.pull(slot)
-        work = slot.worker.work(slot.held.published, may_begin, self.timeline.now_s, self.progress(worker))
-        slot.parcel = Parcel(worker, slot.held.version, episodes=work.episodes, measured=work.measured)
+        held = slot.held
+        work = slot.worker.work(held.published, may_begin, self.timeline.now_s, self.progress(worker))
+        slot.parcel = Parcel(worker, held.version, 0.0, 0, work.episodes, 0.0, work.measured)
         slot.gradient = work.gradient
         totals.episodes_begun += work.began
         totals.env_steps += work.env_steps
-        away_s = costs.away_s(self.profile, work.env_steps, self.config.environment.wait_s)
+        away_s = self.profile.away_s(work.env_steps, self._wait_s) if self._may_be_away else 0.0
         waits, slot.waits = slot.waits + (away_s > 0), 0
         slot.core_s = self.profile.cycle_s(work.env_steps, work.began, loaded, waits, work.repeated_steps)
         if away_s > 0:
@@ -117,14 +129,15 @@ class WorkerTopology(Topology):
         self.timeline.work(seconds, worker, PLAYED, slot.worker.rollouts)
 
     def _played(self, worker: int) -> None:
-        slot = self.slots[worker]
+        slot, totals = self.slots[worker], self.log.totals
         parcel, gradient = slot.parcel, slot.gradient
         assert parcel is not None
         assert gradient is not None
         slot.parcel = slot.gradient = None
-        self.log.totals.sent += 1
-        self.log.totals.last_arrival_s = self.timeline.now_s
-        self.played(slot, parcel._replace(arrived_s=self.timeline.now_s, queue_length=self.waiting), gradient)
+        totals.sent += 1
+        totals.last_arrival_s = parcel.arrived_s = self.timeline.now_s
+        parcel.queue_length = self.waiting
+        self.played(slot, parcel, gradient)
 
     # Workers come and go
 
@@ -170,12 +183,6 @@ class WorkerTopology(Topology):
             self.alive += not slot.retiring
 
 
-def parcel_from(saved: list[Any]) -> Parcel:
-    """Return the parcel that JSON made a list of."""
-    parcel = Parcel(*saved)
-    return parcel._replace(episodes=tuple(Episode(*episode) for episode in parcel.episodes))
-
-
 def _save_slot(slot: WorkerSlot, arrays: Arrays) -> dict[str, Any]:
     key = f"worker{slot.worker.id}"
     worker, games = slot.worker.get_state()
@@ -187,7 +194,7 @@ def _save_slot(slot: WorkerSlot, arrays: Arrays) -> dict[str, Any]:
         "id": slot.worker.id,
         "worker": worker,
         "held": slot.held.version,
-        "parcel": slot.parcel,
+        "parcel": None if slot.parcel is None else slot.parcel.save(),
         "core_s": slot.core_s,
         "waits": slot.waits,
         "retiring": slot.retiring,
@@ -201,7 +208,7 @@ def _restore_slot(worker: Worker, saved: dict[str, Any], arrays: Arrays) -> Work
     return WorkerSlot(
         worker=worker,
         held=Publication(saved["held"], arrays[f"{key}_held"]),
-        parcel=parcel_from(saved["parcel"]) if saved["parcel"] is not None else None,
+        parcel=Parcel.restored(saved["parcel"]) if saved["parcel"] is not None else None,
         gradient=np.array(arrays[f"{key}_gradient"]) if f"{key}_gradient" in arrays else None,
         core_s=saved["core_s"],
         waits=saved["waits"],

@@ -11,7 +11,6 @@ from a3c_core.engines.base import Engine
 from a3c_core.episode_log import Parcel
 from a3c_core.models.parameters import Vector
 from a3c_core.runtime import Arrays
-from a3c_core.topologies.workers import parcel_from
 
 
 class Experience(NamedTuple):
@@ -64,20 +63,20 @@ class Waiting:
 
     def learn(self, engine: Engine, parameters: Vector, taken: Sequence[Experience]) -> Training:
         """Return the gradient of a batch, summed over its trajectories, by the present parameters."""
-        experiences, gradient = [], None
+        gradient = None
         for experience in taken:
             added, loss, _ = engine.gradient(parameters, experience.trajectory)
             gradient = added if gradient is None else gradient + added
-            experiences.append(experience._replace(parcel=self._with_loss(experience.parcel, loss)))
+            self._set_loss(experience.parcel, loss)
         assert gradient is not None
-        return Training(experiences, gradient)
+        return Training(list(taken), gradient)
 
-    def _with_loss(self, parcel: Parcel, loss: float) -> Parcel:
-        """Return the parcel with the loss of the episode that it ends: only trainers know it, piece by piece."""
+    def _set_loss(self, parcel: Parcel, loss: float) -> None:
+        """Note the loss of the episode that a parcel ends: only trainers know it, piece by piece."""
         loss += self._losses.pop(parcel.worker, 0.0)
         if not parcel.episodes:
             self._losses[parcel.worker] = loss
-        return parcel._replace(episodes=tuple(episode._replace(loss=loss) for episode in parcel.episodes))
+        parcel.episodes = tuple([episode._replace(loss=loss) for episode in parcel.episodes])
 
     def save(self, arrays: Arrays) -> dict[str, Any]:
         return {"experiences": save_experiences(list(self._experiences), "waiting", arrays), "losses": self._losses}
@@ -96,7 +95,8 @@ def save_experiences(experiences: Sequence[Experience], key: str, arrays: Arrays
         arrays[f"{key}_columns"] = np.concatenate(columns, axis=1)
         arrays[f"{key}_observations"] = np.concatenate([one.observations for one in trajectories])
     return [
-        [e.parcel, e.mean_version, e.steps, e.trajectory.bootstrap_value, e.trajectory.terminated] for e in experiences
+        [one.parcel.save(), one.mean_version, one.steps, one.trajectory.bootstrap_value, one.trajectory.terminated]
+        for one in experiences
     ]
 
 
@@ -108,8 +108,8 @@ def restore_experiences(saved: Sequence[Any], key: str, arrays: Arrays) -> list[
         actions, rewards, values = arrays[f"{key}_columns"][:, rows]
         observations = np.array(arrays[f"{key}_observations"][rows])
         whole = observations, actions.astype(np.uint8), np.array(rewards), np.array(values), bootstrap_value, terminated
-        episodes = parcel_from(parcel)
-        truncated = any(episode.truncated for episode in episodes.episodes)
-        experiences.append(Experience(episodes, Trajectory(*whole, truncated), mean_version))
+        restored = Parcel.restored(parcel)
+        truncated = any(episode.truncated for episode in restored.episodes)
+        experiences.append(Experience(restored, Trajectory(*whole, truncated), mean_version))
         start += steps
     return experiences

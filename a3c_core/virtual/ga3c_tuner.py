@@ -1,38 +1,12 @@
-"""How many agents, predictors and trainers `ga3c` has, how they work together, and what they did."""
+"""How many agents, predictors and trainers `ga3c` has, how that is tuned during a run, and what they did."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
-from a3c_core.section import MOST_EPISODES, MOST_SECONDS, Section
 from a3c_core.streams import stream_words, uniform
-from a3c_core.topologies.exchange import ExchangeConfig
 
 _WALK_KEY = 3  # keeps the stream of the walk apart from those of play, of costs and of minibatches
-
-
-class GA3CConfig(Section):
-    """How agents, predictors and trainers work together; `workers` is the number of agents."""
-
-    predictors: int = Field(2, ge=1, le=1_024, description="who answer agents; the first number, if it is adapted")
-    trainers: int = Field(2, ge=1, le=1_024, description="who learn; the first number, if it is adapted")
-    predict_min: int = Field(1, ge=1, le=65_536, description="states that a predictor waits for, if as many can come")
-    predict_max: int = Field(128, ge=1, le=65_536, description="states, at most, that it answers together")
-    train_min: int = Field(1, ge=1, le=MOST_EPISODES, description="env steps that a trainer waits for")
-    train_max: int | None = Field(
-        None, ge=1, le=MOST_EPISODES, description="env steps up to which it takes what waits; null: just enough"
-    )
-    queue_size: int = Field(100, ge=1, le=MOST_EPISODES, description="waiting trajectories that make agents wait")
-    adapt_every_s: float | None = Field(
-        None, gt=0, le=MOST_SECONDS, description="seconds between steps of a random walk of all numbers; null: none"
-    )
-
-    @property
-    def gradients(self) -> ExchangeConfig:
-        """How trajectories come to a real trainer."""
-        return ExchangeConfig(queue_size=self.queue_size)
 
 
 class Staff(NamedTuple):

@@ -11,12 +11,11 @@ What is assumed of costs: a server's work on its part takes the time of a whole 
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from a3c_core.episode_log import EpisodeLog, Parcel
 from a3c_core.learners.base import Learner
@@ -25,24 +24,12 @@ from a3c_core.optimizers import Optimizer, global_norm
 from a3c_core.progress import Progress
 from a3c_core.records.tables import Status
 from a3c_core.runtime import Arrays, Saved
-from a3c_core.section import Section
 from a3c_core.topologies.parcel_queue import ParcelQueue
-from a3c_core.topologies.workers import parcel_from
+from a3c_core.topologies.sharded import ServersConfig
 from a3c_core.virtual.costs import CostProfile
 from a3c_core.virtual.timeline import MASTER, Timeline
 
 UPDATED = "updated"
-
-
-class ServersConfig(Section):
-    """How many servers there are, and what each costs."""
-
-    shards: int = Field(2, ge=1, le=1_024, description="parts of the parameters, each with its own server")
-    fixed: float = Field(0.0, ge=0, le=1, description="share of an update's cost that does not depend on its size")
-
-    def cost_share(self, share: float) -> float:
-        """Return what a server with this share of the parameters costs, as a share of a whole update."""
-        return self.fixed + (1.0 - self.fixed) * share
 
 
 @dataclass
@@ -66,13 +53,13 @@ class Pending:
 
     def save(self) -> dict[str, Any]:
         """Return it for JSON, which knows no NaN."""
-        return {**asdict(self), "norm": str(self.norm), "loss": str(self.loss)}
+        return {**vars(self), "parcel": self.parcel.save(), "norm": str(self.norm), "loss": str(self.loss)}
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> "Pending":
         """Return what `save` saw."""
         numbers = {name: float(saved[name]) for name in ("norm", "loss")}
-        return cls(**{**saved, **numbers, "parcel": parcel_from(saved["parcel"])})
+        return cls(**{**saved, **numbers, "parcel": Parcel.restored(saved["parcel"])})
 
 
 class Server:
@@ -158,7 +145,7 @@ class ParameterServer:
         server.serving = number, part
         pending, optimizer = self._pending[number], server.optimizer
         if not pending.parcel.taken_s:  # the first of its parts
-            pending.parcel = pending.parcel._replace(taken_s=self._timeline.now_s)
+            pending.parcel.taken_s = self._timeline.now_s
             age = optimizer.updates - pending.pulled[MASTER - server.station]
             pending.is_late = self._bound is not None and age > self._bound
         seconds = self._profile.discard_s(idle) if pending.is_late else self._profile.service_s(0, idle)
