@@ -7,7 +7,7 @@ from a3c_core.config import RunConfig
 from a3c_core.records.completeness import flaw
 from a3c_core.records.tables import read_records
 from a3c_core.train import Run, train
-from analysis.data.compact import curve_of
+from analysis.data.compact import measure
 from analysis.data.curves import over
 from analysis.data.load import load_study
 from tests.analysis_studies import make
@@ -46,11 +46,11 @@ def test_real_runs_end_with_their_episodes(runtime):
 
 def test_bins_are_parts_of_them(tmp_path):
     train(RunConfig(workers="4", env_steps=LIMIT), tmp_path)
-    curve = curve_of(tmp_path, "one", 100_000, LIMIT)
+    curve = measure(tmp_path, "one", 100_000, LIMIT).curve
     assert len(curve) > 90
     assert np.diff(curve["env_steps"]).max() < LIMIT / 100 + 500
     assert curve["env_steps"].iloc[-1] >= LIMIT
-    assert len(curve_of(tmp_path, "one", 100_000)) == 1  # parts of the episodes would be
+    assert len(measure(tmp_path, "one", 100_000).curve) == 1  # parts of the episodes would be
 
 
 def test_a_study_of_them_says_so(tmp_path):
