@@ -49,7 +49,7 @@ def test_bins_are_parts_of_them(tmp_path):
     curve = measure(tmp_path, "one", 100_000, LIMIT).curve
     assert len(curve) > 90
     assert np.diff(curve["env_steps"]).max() < LIMIT / 100 + 500
-    assert curve["env_steps"].iloc[-1] >= LIMIT
+    assert 0.9 * LIMIT < curve["env_steps"].iloc[-1] <= LIMIT
     assert len(measure(tmp_path, "one", 100_000).curve) == 1  # parts of the episodes would be
 
 
