@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from a3c.advise.queueing import CONSTANT
+from a3c.advise.simulator import CONSTANT
 
 FACTORS = 1024
 Factors = NDArray[np.float64]
