@@ -1,0 +1,108 @@
+"""Sample Factory: lines of sf_log.txt or stdout about frames, throughput and policy lag, and the profile at the end.
+
+Formats: sample_factory/algo/runners/runner.py, sample_factory/algo/utils/model_sharing.py.
+"""
+
+import re
+from datetime import datetime
+
+import numpy as np
+
+from a3c.advise.measurements import ASYNCHRONOUS, LogError, Measurements
+from a3c.advise.readers.text import Line
+
+NAME = "sample-factory"
+_TIME = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2}) )?(\d{2}:\d{2}:\d{2}),(\d{3})\]")
+_FPS = re.compile(r"(?:Fps is|frames:)")
+_FRAMES = re.compile(r"(?:Total num )?frames: (\d+)")
+_THROUGHPUT = re.compile(r"Throughput: 0: (\d+(?:\.\d+)?|nan)")
+_SAMPLES = re.compile(r"Samples: (\d+)")
+_LAG = re.compile(r"lag: \((?:min: )?(-?\d+(?:\.\d+)?), (?:avg: )?(-?\d+(?:\.\d+)?), (?:max: )?(-?\d+(?:\.\d+)?)\)")
+_VERSION = re.compile(r"Updated weights for policy 0, policy_version (\d+)")
+_GROWS = 0.5  # versions per second: a lag that rises by less may be chance
+
+
+def is_mine(line: Line) -> bool:
+    """Return whether a line is one of Sample Factory's."""
+    return bool(_VERSION.search(line.text) or (_FPS.search(line.text) and _LAG.search(line.text)))
+
+
+def read(lines: list[Line], source: str) -> Measurements:
+    """Return what the lines say: samples and policy versions per second, the lag, and whether it only grows."""
+    reports, versions = [], []
+    for line in lines:
+        for one in _reports(line):
+            reports.append(one)
+        if found := _VERSION.search(line.text):
+            versions.append((_seconds(line), float(found[1])))
+    if not reports:
+        raise LogError("the log of Sample Factory has no line with Fps and Policy #0 lag")
+    table = np.array(reports)
+    times_s, samples, lag = table[:, 0], table[:, 1], table[:, 3]
+    if np.any(np.diff(times_s) < 0) and np.any(np.diff(times_s) > -43_200):
+        line = int(table[int(np.argmin(np.diff(times_s))) + 1, 4])
+        raise LogError(f"line {line} of the log is earlier than the one before: name the log of one run")
+    times_s = times_s + 86_400.0 * np.concatenate(([0], np.cumsum(np.diff(times_s) < 0)))  # midnight, without dates
+    growth = None
+    if len(reports) >= 3 and times_s[-1] > times_s[0]:
+        slope = float(np.polyfit(times_s - times_s[0], lag, 1)[0])
+        if slope > _GROWS and np.all(np.diff(lag) > 0):
+            growth = slope
+    made = None
+    if len(versions) >= 2 and versions[-1][0] > versions[0][0]:
+        made = (versions[-1][1] - versions[0][1]) / (versions[-1][0] - versions[0][0])
+    per_s = (
+        float((samples[-1] - samples[0]) / (times_s[-1] - times_s[0]))
+        if times_s[-1] > times_s[0]
+        else float(table[0, 2])
+    )
+    seconds = np.diff(times_s) if len(reports) > 1 else np.array([5.0])
+    return Measurements(
+        system=NAME,
+        source=source,
+        mode=ASYNCHRONOUS,
+        step_s=seconds,
+        staleness=lag,
+        staleness_growth=growth,
+        updates_per_s=made,
+        notes=(f"{per_s:,.0f} samples a second are collected",),
+        unknown=(
+            "how long an update takes and how long the learner waits: the profile at the end of the run has both",
+            *(
+                ()
+                if made
+                else ("how many policy versions a second are made: lines `Updated weights for policy` have it",)
+            ),
+        ),
+    )
+
+
+def _reports(line: Line) -> list[tuple[float, float, float, float, float]]:
+    """Return (seconds, samples, throughput, mean lag, line) of a report; a line may hold several, as threads quote them."""
+    found = []
+    starts = [match.start() for match in _TIME.finditer(line.text)] or [0]
+    for begin, end in zip(starts, [*starts[1:], len(line.text)], strict=True):
+        part = line.text[begin:end]
+        lag, samples = _LAG.search(part), _SAMPLES.search(part)
+        if not (lag and samples and _FRAMES.search(part)):
+            continue
+        if float(lag[2]) < 0:  # -1: nothing has been learned from yet
+            continue
+        through = _THROUGHPUT.search(part)
+        throughput = float(through[1]) if through else float("nan")
+        found.append(
+            (_seconds(Line(line.number, part)), float(samples[1]), throughput, float(lag[2]), float(line.number))
+        )
+    return found
+
+
+def _seconds(line: Line) -> float:
+    """Return the time of a line in seconds, of a day if it has no date."""
+    found = _TIME.search(line.text)
+    if found is None:
+        raise LogError(f"line {line.number} of the log has no time as Sample Factory prints it")
+    try:
+        clock = datetime.strptime(f"{found[1] or '1970-01-01'} {found[2]}", "%Y-%m-%d %H:%M:%S")
+    except ValueError as error:
+        raise LogError(f"line {line.number} of the log: {found[0]} is no time") from error
+    return (clock - datetime(1970, 1, 1)).total_seconds() + int(found[3]) / 1000
