@@ -5,8 +5,8 @@ import json
 import pytest
 
 from a3c.advise.__main__ import main
-from a3c.advise.jitter import lognormal
-from a3c.advise.queueing import System, simulate
+from a3c.advise.distributions import lognormal
+from a3c.advise.simulator import System, simulate
 from tests.browser import INSTALLED, browser
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="chromium and chromedriver are not installed")

@@ -129,7 +129,7 @@ def _limits(told: Answer) -> Iterator[str]:
             "training": "Training is the limit: the generators are fast enough.",
             "generation": "Generation is the limit: the trainer waits for rollouts.",
             "weight sync": "Weight syncs are the limit: trainer and generators wait for them.",
-            "age": f"The bound on age ({told.costs[0].system.staleness:g}) is the limit: it keeps generators idle while the trainer waits.",
+            "age": "The bound on age is the limit: it keeps generators idle while the trainer waits.",
             "in flight": "The limit on rollouts in flight is the limit: slots are idle while the trainer waits.",
         }[told.limit]
 
@@ -141,10 +141,16 @@ def _times(told: Answer) -> Iterator[str]:
     if found.steps:
         shares = found.shares
         parts = [f"trains for {percent(shares['update'])}", f"waits for rollouts for {percent(shares['wait'])}"]
+        rest = 1.0 - sum(shares.values())
+        if rest > 0.02:
+            parts.append(f"does other work for {percent(rest)}")
         if shares["sync"]:
             parts.append(f"waits for weight syncs for {percent(shares['sync'])}")
         verb = "A step" if found.updates_a_step == 1 else f"A step of {found.updates_a_step} updates"
-        yield f"{verb} takes {in_seconds(found.step_mean_s)}: the trainer {listed(parts)} of it (from times, {found.steps} step{'s' if found.steps > 1 else ''})."
+        yield (
+            f"{verb} takes {in_seconds(found.step_mean_s)}: the trainer {listed(parts)} of it (from times, "
+            f"{found.steps} step{'s' if found.steps > 1 else ''})."
+        )
     idle = found.generators_idle
     said = "" if idle is None else f"; by the times of single {found.unit}s {percent(idle)}"
     yield f"The generators are idle {_range(told.slots_idle)} of the time by the simulation{said}."
@@ -181,10 +187,13 @@ def _is_fresh(told: Answer) -> bool:
 
 def _changes(told: Answer) -> Iterator[str]:
     if not told.costs:
-        whose = told.found.system
-        named = [knobs.setting(whose, knob, times=2) for knob in (knobs.TRAINERS, knobs.QUEUE, knobs.STALENESS)]
+        whose, helpful = told.found.system, (knobs.TRAINERS, knobs.QUEUE, knobs.STALENESS)
+        named = "; ".join(f"`{knobs.setting(whose, knob, times=2)}`" for knob in helpful)
         if told.grows:
-            yield f"What helps, in this order: {'; '.join(f'`{one}`' for one in named)}. Without update times no gain can be predicted."
+            yield (
+                f"What helps, in this order: {named}. Without the times of updates the log allows no prediction "
+                "of their gains."
+            )
         return
     if not told.changes:
         yield "None of the changes looked at would gain 1 % or more."
@@ -215,9 +224,15 @@ def _sure(told: Answer) -> Iterator[str]:
         return
     steps = told.found.steps
     if steps < 2:
-        yield "How sure: the log has one step, so that ranges are the simulation's own over seeds, and say nothing of other steps."
+        yield (
+            "How sure: the log has one step, so that ranges are the simulation's own over seeds, and say "
+            "nothing of other steps."
+        )
     else:
-        yield f"How sure: ranges hold 95 % over {SEEDS} seeds, each with the log's {steps} steps drawn again; steps count as independent."
+        yield (
+            f"How sure: ranges hold 95 % over {SEEDS} seeds, each with the log's {steps} steps drawn "
+            "again; steps count as independent."
+        )
 
 
 def _range(share: Interval) -> str:
@@ -245,8 +260,9 @@ def scaling_words(costs: Costs, serial: float) -> str:
             f"{percent(serial)} of an update's time stays and the rest shrinks in proportion to the trainer's devices"
         )
     return (
-        f"Assumed: slots for rollouts grow in proportion to the generators and a rollout takes as long as now; {shrinks} "
-        "(--serial says otherwise). Hours are machine-hours of 1,000 steps on all devices; a step ends with a weight sync."
+        "Assumed: slots for rollouts grow in proportion to the generators and a rollout takes as long as now; "
+        f"{shrinks} (--serial says otherwise). Hours are machine-hours of 1,000 steps on all devices; a step ends with "
+        "a weight sync."
     )
 
 
@@ -255,7 +271,8 @@ def split_words(found: list[Split]) -> str:
     best = min(found, key=lambda one: one.step_s.mean)
     return (
         f"The best split is {best.generators}:{best.trainers} (generators:trainer): a step of "
-        f"{in_seconds(best.step_s.mean)}, the trainer idle {percent(best.idle)}, {number(best.staleness)} updates stale."
+        f"{in_seconds(best.step_s.mean)}, the trainer idle {percent(best.idle)}, "
+        f"{number(best.staleness)} updates stale."
     )
 
 

@@ -78,8 +78,8 @@ def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B0
         ratio = system.cycle_s / rollout_s if rollout_s > 0 else 1.0
         if abs(ratio - 1.0) > _DIFFERENT and given.curve is None:
             notes += (
-                f"{found.unit}s of {in_seconds(rollout_s)} do not explain the wait, {in_seconds(system.cycle_s)} would: "
-                "fewer than assumed are generated side by side, or something else holds generation up",
+                f"{found.unit}s of {in_seconds(rollout_s)} do not explain the wait, {in_seconds(system.cycle_s)} "
+                "would: fewer than assumed are generated side by side, or something else holds generation up",
             )
     elif step_s > 0 and (rollout_s == 0 or simulate(system, factors).idle > _HELD_UP):  # the log's trainer hardly waits
         system = _explain(system, factors, step_s / _NEARLY)
@@ -137,7 +137,7 @@ def _rollouts(found: Measurements, given: Given, batch: int) -> tuple[Factors, f
 
 
 def _slots(mode: str, batch: int, step_s: float, rollout_s: float, held_up: bool) -> int:
-    """Return how many rollouts are generated side by side: all of a batch, or by Little's law what explains the rate."""
+    """Return how many rollouts are generated side by side: all of a batch, or what explains the rate (Little)."""
     if mode == ASYNCHRONOUS and rollout_s > 0 and held_up and step_s > 0:
         return max(1, round(batch / step_s * rollout_s))
     return batch

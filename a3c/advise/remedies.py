@@ -1,4 +1,4 @@
-"""What could be changed: each change is another system, simulated with the same durations and seeds as the present one."""
+"""What could be changed: each change is another system, simulated with the durations and seeds of the present one."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import numpy as np
 
 from a3c.advise import knobs
 from a3c.advise.costs import Costs
-from a3c.advise.simulator import DRAIN, PAUSE, UNBOUNDED, UNLIMITED, Outcome, System
+from a3c.advise.simulator import DRAIN, PAUSE, UNBOUNDED, Outcome, System
 from a3c.advise.words import Interval, interval
 
 SEEDS = 8  # of the simulation, and of the log's steps drawn again
@@ -253,10 +253,5 @@ def what_if_async(costs: list[Costs], serial: float) -> list[Change]:
 
 def needs_bound(system: System) -> bool:
     """Return whether a queue of this system may grow without end."""
-    return (
-        not system.waits
-        and system.queue == UNBOUNDED
-        and system.staleness == UNLIMITED
-        and system.drop_age == UNLIMITED
-        and system.workers / system.slowdown > system.n0
-    )
+    bounded = system.waits or system.queue != UNBOUNDED or system.staleness >= 0 or system.drop_age >= 0
+    return not bounded and bool(system.workers / system.slowdown > system.n0)

@@ -157,7 +157,7 @@ def _outcome(system: System, numbers: NDArray[np.float64], stalenesses: NDArray[
     ordered = np.sort(stalenesses)
     slots_s = system.workers * seconds
     return Outcome(
-        throughput=group * ordered.size / seconds,
+        throughput=float(group * ordered.size / seconds),
         utilisation=float(busy_s / seconds),
         staleness=float(ordered.mean()),
         staleness_95=float(ordered[int(0.95 * (ordered.size - 1))]),
@@ -317,7 +317,7 @@ def run(system, cycle_factors, service_factors, seed, events):
             learner_s += passed_s / crowd
             queue_s += passed_s * (tail - head)
             busy_s += passed_s * (state == _BUSY)
-            syncing_s += passed_s * (state == _SYNCING or state == _WAITS_FOR_DRAIN)
+            syncing_s += passed_s * (state in (_SYNCING, _WAITS_FOR_DRAIN))
             idle_s[PAUSED if paused else reason] += passed_s * (slots if paused else slots - running)
         if passed_s == np.inf:  # nobody has begun yet
             pass

@@ -1,4 +1,4 @@
-"""The answer for workers and a learner: how many it keeps up with, what each number comes to, and which remedy helps."""
+"""The answer for workers and a learner: how many it keeps up with, and which remedy helps."""
 
 import math
 from collections.abc import Iterator

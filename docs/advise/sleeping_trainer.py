@@ -72,7 +72,7 @@ class Trainer:
             self.at_work[pipe] = self.group, time.time()
 
     def collect(self, until: float) -> None:
-        """Take up what the generators finish, and keep them busy; return at the time `until`, or as a batch is there."""
+        """Take up what the generators finish, and keep them busy, until that time or until a batch is there."""
         endless = math.isinf(until)
         while not (endless and len(self.queue) * self.options.group >= self.options.batch):
             remaining = None if endless else until - time.monotonic()

@@ -17,10 +17,8 @@ from a3c_core.tools.errors import shown
 
 NAME = "areal"
 _CELLS = re.compile(r"([A-Za-z_][\w./\-]*)\s*│\s*([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf))(?=\s*(?:│|$))")
-_WORK = tuple(
-    f"timeperf/{name}"
-    for name in ("critic_values", "ref_logp", "teacher_logp", "recompute_logp", "compute_advantage", "train_step")
-) + ("timeperf/critic_train_step",)
+_PARTS = "critic_values ref_logp teacher_logp recompute_logp compute_advantage train_step critic_train_step"
+_WORK = tuple(f"timeperf/{name}" for name in _PARTS.split())
 _OTHER = ("save", "checkpoint_for_recover", "eval", "clear_batches", "rollout_pause", "rollout_resume")
 _STATUSES = ("accepted", "rejected", "failed", "dropped")
 
@@ -65,7 +63,7 @@ def _session(line: Line) -> dict[str, Any] | None:
         raise LogError(f"line {line.number} of the log: the session ends before it was submitted")
     if value.get("status") not in _STATUSES:
         raise LogError(
-            f"line {line.number} of the log: its status is {shown(value.get('status'))}, and {', '.join(_STATUSES)} are known"
+            f"line {line.number} of the log: its status is {shown(value.get('status'))}; known: {', '.join(_STATUSES)}"
         )
     return value
 
@@ -127,7 +125,7 @@ def _of_sessions(sessions: list[tuple[int, dict[str, Any]]], source: str) -> Mea
     order = np.lexsort((changes, edges))
     side_by_side = np.cumsum(changes[order])
     seconds = float(end.max() - begin.min())
-    notes = ()
+    notes: tuple[str, ...] = ()
     if lost := int((~accepted).sum()):
         notes = (f"{lost:,} of {len(ones):,} sessions were not accepted",)
     return Measurements(

@@ -86,7 +86,7 @@ def read(lines: list[Line], source: str, columns: dict[str, str]) -> Measurement
 def _steps(lines: list[Line]) -> list[Step]:
     """Return the lines of a CSV with a heading, or of JSON objects."""
     if lines[0].text.lstrip().startswith("{"):
-        steps = []
+        steps: list[Step] = []
         for line in lines:
             value = json_object(line.text)
             if value is None:

@@ -82,7 +82,7 @@ def _asynchronous(steps: list[Step], source: str) -> Measurements:
 
 def _steps(lines: list[Line]) -> list[Step]:
     """Return the iterations."""
-    steps = []
+    steps: list[Step] = []
     if not lines[0].text.lstrip().startswith("{"):
         return _csv_steps(lines)
     for place, line in enumerate(lines):
@@ -99,7 +99,7 @@ def _steps(lines: list[Line]) -> list[Step]:
 
 def _csv_steps(lines: list[Line]) -> list[Step]:
     names = next(csv.reader([lines[0].text]))
-    steps = []
+    steps: list[Step] = []
     for line in lines[1:]:
         try:
             fields = next(csv.reader([line.text]))

@@ -40,8 +40,8 @@ def read(lines: list[Line], source: str) -> Measurements:
     table = np.array(reports)
     times_s, samples, lag = table[:, 0], table[:, 1], table[:, 3]
     if np.any(np.diff(times_s) < 0) and np.any(np.diff(times_s) > -43_200):
-        line = int(table[int(np.argmin(np.diff(times_s))) + 1, 4])
-        raise LogError(f"line {line} of the log is earlier than the one before: name the log of one run")
+        at = int(table[int(np.argmin(np.diff(times_s))) + 1, 4])
+        raise LogError(f"line {at} of the log is earlier than the one before: name the log of one run")
     times_s = times_s + 86_400.0 * np.concatenate(([0], np.cumsum(np.diff(times_s) < 0)))  # midnight, without dates
     growth = None
     if len(reports) >= 3 and times_s[-1] > times_s[0]:
@@ -78,7 +78,7 @@ def read(lines: list[Line], source: str) -> Measurements:
 
 
 def _reports(line: Line) -> list[tuple[float, float, float, float, float]]:
-    """Return (seconds, samples, throughput, mean lag, line) of a report; a line may hold several, as threads quote them."""
+    """Return (seconds, samples, throughput, mean lag, line) of each report in a line, which may quote several."""
     found = []
     starts = [match.start() for match in _TIME.finditer(line.text)] or [0]
     for begin, end in zip(starts, [*starts[1:], len(line.text)], strict=True):

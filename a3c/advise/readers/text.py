@@ -31,8 +31,8 @@ class Step:
     """The numbers of one step, under the names that the log has for them."""
 
     def __init__(self, line: int, name: str):
-        self.line, self.name, self.values = line, name, {}  # type: ignore[var-annotated]
-        self.values: dict[str, float]
+        self.line, self.name = line, name
+        self.values: dict[str, float] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
