@@ -12,7 +12,7 @@ from a3c.advise.costs import Costs
 from a3c.advise.fit_steps import Given, fit_steps, resampled
 from a3c.advise.measurements import SYNCHRONOUS, LogError, Measurements, mean
 from a3c.advise.remedies import SEEDS, Change, Split, best_changes, measure, needs_bound, removable
-from a3c.advise.words import Interval, finite, gain, interval, listed, number, percent
+from a3c.advise.words import Interval, finite, gain, interval, listed, number, percent, updates
 from a3c_core.tools.command_line import in_seconds
 
 MOST_CHANGES = 3
@@ -86,11 +86,11 @@ def _limit(found: Measurements, costs: Costs, now: Any, grows: bool) -> str:
     shares = found.shares if found.steps else {"wait": now.idle, "sync": now.syncing, "update": now.utilisation}
     if shares["sync"] > _SYNCS and shares["sync"] > shares["wait"]:
         return "weight sync"
-    if costs.system.colocated:
+    if found.mode == SYNCHRONOUS:
         return "generation" if shares["wait"] > shares["update"] else "training"
     if shares["wait"] <= _HELD_UP:
         return "training"
-    if now.idle_age > max(_REASON, now.idle_limit):
+    if now.idle_age > max(_REASON, now.idle_limit) and not costs.system.one_ahead:
         return "age"
     return "in flight" if now.idle_limit > _REASON else "generation"
 
@@ -170,7 +170,7 @@ def _stale(told: Answer) -> Iterator[str]:
     inside = told.staleness.mean - told.before
     low, high = (number(max(0.0, value)) for value in told.staleness[1:])
     yield (
-        f"Rollouts are {number(told.staleness.mean)} updates stale when they are learned from ({low} to {high}), "
+        f"Rollouts are {updates(told.staleness.mean)} stale when they are learned from ({low} to {high}), "
         f"{number(told.before)} before the queue and {number(max(0.0, inside))} in it{known}."
     )
     if told.dropped > 0.005 or abs(told.length_bias) > 0.02:
@@ -201,7 +201,12 @@ def _changes(told: Answer) -> Iterator[str]:
     for place, change in enumerate(told.changes[:MOST_CHANGES], 1):
         setting = f" (`{change.setting}`)" if change.setting else ""
         what = f"{change.name}{setting}: {gain(change.gain)} rollouts a second"
-        yield f"Change {place}: {what}; {number(change.staleness)} updates stale."
+        yield f"Change {place}: {what}; {_age(change)}."
+
+
+def _age(change: Change) -> str:
+    """Return how stale rollouts are after a change."""
+    return "the queue grows" if change.grows else f"{updates(change.staleness)} stale"
 
 
 def _spare(told: Answer) -> Iterator[str]:
@@ -272,7 +277,7 @@ def split_words(found: list[Split]) -> str:
     return (
         f"The best split is {best.generators}:{best.trainers} (generators:trainer): a step of "
         f"{in_seconds(best.step_s.mean)}, the trainer idle {percent(best.idle)}, "
-        f"{number(best.staleness)} updates stale."
+        f"{updates(best.staleness)} stale."
     )
 
 
@@ -280,7 +285,7 @@ def what_if_words(found: list[Change], serial: float) -> Iterator[str]:
     """Return what overlap would gain."""
     for change in found:
         text = f"{change.name}, {change.setting}: {gain(change.gain)} rollouts a second; "
-        text = f"{text[0].upper()}{text[1:]}{number(change.staleness)} updates stale"
+        text = f"{text[0].upper()}{text[1:]}{_age(change)}"
         yield f"{text}, the trainer idle {percent(change.idle)}."
     if max(change.gain.mean for change in found) < 0.05:
         yield "Overlap gains less than 5 %: one side takes nearly all of the time."

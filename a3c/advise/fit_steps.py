@@ -14,8 +14,10 @@ from a3c_core.tools.command_line import in_seconds
 SPREAD = 0.5  # lognormal standard deviation of a rollout where the log has none
 _BATCH = 64  # groups of an update, where nobody says: only ratios of times matter
 _LIMITS = {"areal": 2.0, "verl": 8.0}  # bounds on age, where the log has none: typical values of their documents
+_QUEUES = {"rllib": 3}  # batches that may wait, by default; then the oldest is dropped
 _HELD_UP = 0.03  # of a step: a trainer that waits longer is held up by generation
 _NEARLY, _FASTER = 0.97, 1.05  # of training's speed, and than that: where the log can't tell how fast generation is
+_HALVINGS = 12  # of two decades: to a thousandth
 _FEW = 10  # steps: fewer have no distribution of their own
 _DIFFERENT = 0.15  # between a rollout's measured duration and the one that explains the wait
 
@@ -59,11 +61,11 @@ def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B0
         latency_s=0.0,
         service_s=update_s,
         batch=batch,
-        queue=given.queue if given.queue is not None else UNBOUNDED,
+        queue=given.queue if given.queue is not None else _QUEUES.get(found.system, UNBOUNDED) * batch,
         group=group,
         staleness=_limit(found, given, mode),
         drop_age=given.drop_age if given.drop_age is not None else UNLIMITED,
-        drops_oldest=bool(given.drops_oldest),
+        drops_oldest=found.system in _QUEUES if given.drops_oldest is None else given.drops_oldest,
         sync_s=sync_s,
         sync_every=updates,
         sync_mode=_sync_mode(found, given, mode),
@@ -159,8 +161,8 @@ def _sync_mode(found: Measurements, given: Given, mode: str) -> int:
 
 def _explain(system: System, factors: Factors, step_s: float) -> System:
     """Return the system with rollouts as long as explains the time of a step, by halving."""
-    low, high = np.log(system.cycle_s / 20.0), np.log(system.cycle_s * 20.0)
-    for _ in range(14):
+    low, high = np.log(system.cycle_s / 10.0), np.log(system.cycle_s * 10.0)
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         rate = simulate(system._replace(cycle_s=float(np.exp(middle))), factors).throughput
         low, high = (middle, high) if rate * step_s > system.batch else (low, middle)

@@ -1,15 +1,14 @@
 """How each system names its settings, from its own configuration files and documents."""
 
-GENERATORS, TRAINERS, STALENESS, PARTIAL, SYNC_EVERY, AHEAD, ASYNC, BATCH, WORKERS_WAIT, QUEUE = (
+GENERATORS, TRAINERS, STALENESS, PARTIAL, SYNC_EVERY, SYNC, AHEAD, ASYNC, QUEUE = (
     "generators",
     "trainers",
     "staleness",
     "partial",
     "sync_every",
+    "sync",
     "ahead",
     "async",
-    "batch",
-    "waits",
     "queue",
 )
 # {value} is the new value, {times} how many times as many devices.
@@ -20,6 +19,7 @@ KNOBS: dict[str, dict[str, str]] = {
         STALENESS: "async_training.staleness_threshold={value}",
         PARTIAL: "async_training.partial_rollout=True",
         SYNC_EVERY: "async_training.trigger_parameter_sync_step={value}",
+        SYNC: "async_training.checkpoint_engine.enable=True",
         AHEAD: "verl.experimental.one_step_off_policy",
         ASYNC: "verl.experimental.fully_async_policy, async_training.staleness_threshold={value}",
     },
@@ -27,6 +27,7 @@ KNOBS: dict[str, dict[str, str]] = {
         GENERATORS: "allocation_mode, {times} times the generation servers",
         TRAINERS: "allocation_mode, {times} times the trainer's devices",
         STALENESS: "rollout.max_head_offpolicyness={value}",
+        SYNC: "actor.weight_update_mode, xccl instead of disk",
         ASYNC: "rollout.max_head_offpolicyness={value}",
     },
     "slime": {
@@ -57,6 +58,11 @@ KNOBS: dict[str, dict[str, str]] = {
         QUEUE: "learner_queue_size",
     },
 }
+
+
+def has(system: str, knob: str) -> bool:
+    """Return whether a system has a setting for a change; of systems that are not known, anything may be set."""
+    return system not in KNOBS or knob in KNOBS[system]
 
 
 def setting(system: str, knob: str, value: float | None = None, times: float | None = None) -> str:

@@ -16,6 +16,8 @@ MORE = 1.5  # times as many devices
 ENOUGH = 0.98  # of the throughput: less is lost
 _WORTH = 0.01  # of the throughput: a smaller gain is none
 _ASYNC_AGE = 0.5  # a bound on age for a synchronous run made asynchronous: typical of verl's documents
+_FEW = 3  # seeds, to find what could go
+_SLOW_SYNC = 0.05  # of the learner's time
 _PARTS = 4  # of a batch that is trained on as it comes in, as in verl's documents
 _A_TIE = 0.05  # gains so close are equal: the change without further devices comes first
 _FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of generators or trainers, to find what could go
@@ -31,6 +33,7 @@ class Change(NamedTuple):
     staleness: float
     idle: float  # the trainer's
     system: System
+    grows: bool = False  # its queue does, without end
 
 
 class Split(NamedTuple):
@@ -60,7 +63,9 @@ def best_changes(costs: list[Costs], whose: str) -> list[Change]:
         if gain.mean < _WORTH:
             continue
         outcome = then[0]
-        changes.append(Change(name, setting, needs, gain, outcome.staleness, outcome.idle, change(costs[0].system)))
+        system = change(costs[0].system)
+        grows = needs_bound(system) and outcome.growth > 0.01 * outcome.throughput
+        changes.append(Change(name, setting, needs, gain, outcome.staleness, outcome.idle, system, grows))
     most = max((change.gain.mean for change in changes), default=0.0)
     return sorted(changes, key=lambda one: _rank(one, most))
 
@@ -79,8 +84,9 @@ def _candidates(costs: Costs, whose: str) -> Iterator[tuple[str, str, str, Calla
     if system.one_ahead or (system.staleness == 0 and system.sync_every == 1):
         value = 0.5 if whose == "verl" else 1.0
         yield (
-            f"asynchronous training, at most {value:g} syncs old",
-            knobs.setting(whose, knobs.ASYNC if system.one_ahead else knobs.STALENESS, value),
+            f"asynchronous training with a bound on age of {value:g}",
+            knobs.setting(whose, knobs.ASYNC if system.one_ahead else knobs.STALENESS, value)
+            or knobs.setting(whose, knobs.AHEAD),
             "",
             lambda now: now._replace(one_ahead=False, staleness=value, sync_mode=PAUSE),
         )
@@ -99,7 +105,14 @@ def _candidates(costs: Costs, whose: str) -> Iterator[tuple[str, str, str, Calla
             "",
             lambda now: now._replace(sync_mode=PAUSE),
         )
-    if system.sync_s > 0 or system.staleness >= 0:
+    if system.sync_s > _SLOW_SYNC * system.update_s:
+        yield (
+            "weight syncs in half the time",
+            knobs.setting(whose, knobs.SYNC),
+            "",
+            lambda now: now._replace(sync_s=now.sync_s / 2),
+        )
+    if (system.sync_s > 0 or system.staleness > 0) and system.staleness != 0 and knobs.has(whose, knobs.SYNC_EVERY):
         often = 2 * system.sync_every
         yield (
             f"a weight sync every {often} updates",
@@ -182,6 +195,7 @@ def scaled_update_s(update_s: float, times: float, serial: float) -> float:
 
 def removable(costs: list[Costs]) -> tuple[float, float]:
     """Return the shares of the generators and of the trainer's devices that could go without loss."""
+    costs = costs[:_FEW]
     now = np.mean([one.throughput for one in measure(costs, lambda system: system)])
 
     def spare(change: Callable[[System, float], System]) -> float:

@@ -36,7 +36,13 @@ def percent(share: float) -> str:
 def gain(share: Interval) -> str:
     """Return a gain with its sign and its range."""
     mean, low, high = (f"{100 * value:+.0f} %" for value in share)
-    return mean if mean == low == high else f"{mean}, {low} to {high}"
+    return mean if mean == low == high else f"{mean} ({low} to {high})"
+
+
+def updates(count: float) -> str:
+    """Return a number of updates."""
+    text = number(count)
+    return f"{text} update{'' if text == '1' else 's'}"
 
 
 def listed(values: list[Any]) -> str:

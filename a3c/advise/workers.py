@@ -10,7 +10,7 @@ import rich.table
 from a3c.advise.costs import Costs
 from a3c.advise.remedies import needs_bound
 from a3c.advise.simulator import MOST_WORKERS, UNBOUNDED, UNLIMITED, Outcome, System
-from a3c.advise.words import Interval, finite, gain, interval, listed, number, percent
+from a3c.advise.words import Interval, finite, gain, interval, listed, number, percent, updates
 from a3c_core.tools.command_line import in_seconds
 
 NEARLY_ALL = 0.95  # of what the learner can do at most: more workers stop helping
@@ -291,9 +291,9 @@ def _remedy_words(advice: Advice) -> str:
     best = advice.remedies[0]
     setting = f" (`{best.setting}`)" if best.setting else ""
     now = advice.at(most).throughput
-    stale = "and the queue still grows" if best.grows else f"{number(best.staleness)} updates stale"
+    stale = "and the queue still grows" if best.grows else f"{updates(best.staleness)} stale"
     text = f"With {most:,} workers the best remedy is: {best.name}{setting}, {number(best.episodes_per_s)} episodes a"
-    text += f" second instead of {number(now)} ({gain(best.gain)}), {stale}"
+    text += f" second instead of {number(now)} {gain(best.gain)}, {stale}"
     cheapest = next((other for other in advice.remedies if _only_fresher(other, now)), None)
     if cheapest is not None and cheapest is not best:
         text += (
