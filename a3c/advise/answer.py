@@ -169,8 +169,9 @@ def _stale(told: Answer) -> Iterator[str]:
         return
     inside = told.staleness.mean - told.before
     low, high = (number(max(0.0, value)) for value in told.staleness[1:])
+    spread = "" if low == high else f" ({low} to {high})"
     yield (
-        f"Rollouts are {updates(told.staleness.mean)} stale when they are learned from ({low} to {high}), "
+        f"Rollouts are {updates(told.staleness.mean)} stale when they are learned from{spread}, "
         f"{number(told.before)} before the queue and {number(max(0.0, inside))} in it{known}."
     )
     if told.dropped > 0.005 or abs(told.length_bias) > 0.02:

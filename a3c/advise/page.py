@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from a3c.advise.simulator import UNBOUNDED, UNLIMITED, Outcome, System
 from a3c.advise.words import number, percent
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+_CODE, _AS_CODE = re.compile(r"`([^`]*)`"), r"<code>\1</code>"
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _DEVICES = (0.5, 0.75, 1.0, 1.5, 2.0)
 _BOUNDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, UNLIMITED)
@@ -27,6 +29,7 @@ class Axis(NamedTuple):
     texts: list[str]
     changes: list[Callable[[System], System]]
     start: int  # the setting that the answer is about
+    at: list[int] | None = None  # where they lie along a chart, if not evenly
 
 
 class Metric(NamedTuple):
@@ -41,7 +44,11 @@ class Metric(NamedTuple):
 def page_of_workers(advice: workers.Advice) -> str:
     """Return the page for workers and a learner."""
     system = advice.costs.system
-    axes = [_workers_axis(advice), _times("an episode", system, "cycle_s"), _times("an update", system, "service_s")]
+    axes = [
+        _workers_axis(advice),
+        _times("time of an episode", system, "cycle_s"),
+        _times("time of an update", system, "service_s"),
+    ]
     axes.append(_exchange_axis(system))
     metrics = [
         Metric("gradients per second", lambda _, one: one.throughput, number),
@@ -64,8 +71,8 @@ def page_of_log(told: answer.Answer) -> str:
         return _page(title, answer.sentences(told), "", None, [], [])
     system = told.costs[0].system
     axes = [
-        Axis("generators", [f"{one:g} times" for one in _DEVICES], [_slots(one) for one in _DEVICES], 2),
-        Axis("trainer's speed", [f"{one:g} times" for one in _DEVICES], [_speed(one) for one in _DEVICES], 2),
+        Axis("generators", [f"× {one:g}" for one in _DEVICES], [_slots(one) for one in _DEVICES], 2),
+        Axis("trainer's speed", [f"× {one:g}" for one in _DEVICES], [_speed(one) for one in _DEVICES], 2),
         _bound_axis(system),
     ]
     metrics = [
@@ -83,13 +90,13 @@ def _page(title: str, said: list[str], code: str, costs: Costs | None, axes: lis
     """Return the page, its grid simulated with one seed, the answer's first."""
     data: dict[str, Any] = {"axes": [], "metrics": [], "texts": [], "values": []}
     if costs is not None:
-        data["axes"] = [{"label": one.label, "texts": one.texts, "start": one.start} for one in axes]
+        data["axes"] = [{"label": one.label, "texts": one.texts, "start": one.start, "at": one.at} for one in axes]
         data["metrics"] = [metric.label for metric in metrics]
         for changes in itertools.product(*(axis.changes for axis in axes)):
             texts, values = _results(costs, changes, metrics)
             data["texts"].append(texts)
             data["values"].append(values)
-    words = "".join(f"<p>{html.escape(sentence)}</p>\n" for sentence in said)
+    words = "".join(f"<p>{_CODE.sub(_AS_CODE, html.escape(sentence))}</p>\n" for sentence in said)
     if code:
         words += f"<pre>{html.escape(code)}</pre>\n"
     script = json.dumps(data).replace("</", "<\\/")
@@ -128,13 +135,15 @@ def _workers_axis(advice: workers.Advice) -> Axis:
         if advice.fed <= max(advice.asked)
         else counts.index(max(advice.asked))
     )
-    return Axis("workers", [f"{count:,}" for count in counts], [_replace(workers=count) for count in counts], start)
+    return Axis(
+        "workers", [f"{count:,}" for count in counts], [_replace(workers=count) for count in counts], start, counts
+    )
 
 
 def _times(what: str, system: System, name: str) -> Axis:
     """Return factors of a duration."""
     changes = [_replace(**{name: getattr(system, name) * one}) for one in _FACTORS]
-    return Axis(f"{what} takes", [f"{one:g} times as long" for one in _FACTORS], changes, _FACTORS.index(1.0))
+    return Axis(what, [f"× {one:g}" for one in _FACTORS], changes, _FACTORS.index(1.0))
 
 
 def _exchange_axis(system: System) -> Axis:
@@ -146,7 +155,7 @@ def _exchange_axis(system: System) -> Axis:
     }
     start = 2 if system.waits else 1 if system.queue != UNBOUNDED else 0
     cases[list(cases)[start]] = {"waits": system.waits, "queue": system.queue}
-    return Axis("workers", list(cases), [_replace(**case) for case in cases.values()], start)
+    return Axis("workers that have handed over", list(cases), [_replace(**case) for case in cases.values()], start)
 
 
 def _bound_axis(system: System) -> Axis:

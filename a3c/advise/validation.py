@@ -85,7 +85,7 @@ class Row(NamedTuple):
     @property
     def error(self) -> float:
         """The relative error of the prediction."""
-        return self.predicted / self.measured - 1.0
+        return self.predicted / self.measured - 1.0 if self.measured else 0.0 if not self.predicted else math.inf
 
 
 def mean_of(system: System, factors: Factors, seeds: int = SEEDS) -> Outcome:
@@ -304,7 +304,7 @@ def page() -> Iterator[str]:
     yield (
         "Made by `python -m a3c.advise.validation`. Each prediction is a mean of five seeds. The rules of "
         "each fit stand in a3c/advise/validation.py; they were committed before the predictions were "
-        "computed."
+        "computed. Coarser trials on the tables of Applied Compute and AReaL had been seen before."
     )
     yield "## Closed forms"
     rows = closed_forms()

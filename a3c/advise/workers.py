@@ -293,7 +293,7 @@ def _remedy_words(advice: Advice) -> str:
     now = advice.at(most).throughput
     stale = "and the queue still grows" if best.grows else f"{updates(best.staleness)} stale"
     text = f"With {most:,} workers the best remedy is: {best.name}{setting}, {number(best.episodes_per_s)} episodes a"
-    text += f" second instead of {number(now)} {gain(best.gain)}, {stale}"
+    text += f" second instead of {number(now)}, {gain(best.gain)}, {stale}"
     cheapest = next((other for other in advice.remedies if _only_fresher(other, now)), None)
     if cheapest is not None and cheapest is not best:
         text += (
