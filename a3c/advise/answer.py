@@ -1,7 +1,9 @@
 """The answer for a trainer's log: what limits it now, who is idle, what to change, and what could be taken away."""
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import rich.box
@@ -44,6 +46,7 @@ class Answer(NamedTuple):
 
 def answer(found: Measurements, given: Given) -> Answer:
     """Return the answer to measurements, with what the command line says otherwise."""
+    found = replace(found, unknown=tuple(one for one in found.unknown if not _is_said(one, given)))
     try:
         costs = [fit_steps(found, given)]
     except LogError:
@@ -69,6 +72,13 @@ def answer(found: Measurements, given: Given) -> Answer:
         changes=tuple(best_changes(costs, found.system)),
         spare=removable(costs),
     )
+
+
+def _is_said(unknown: str, given: Given) -> bool:
+    """Return whether the command line says what the log does not."""
+    names = [name.removeprefix("--").replace("-", "_") for name in re.findall(r"--[a-z][a-z-]*", unknown)]
+    fields = [{"jitter": "cycle_factors", "update": "update_s"}.get(name, name) for name in names]
+    return bool(fields) and all(getattr(given, name, None) is not None for name in fields)
 
 
 def _without_times(found: Measurements) -> Answer:

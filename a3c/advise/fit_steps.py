@@ -68,7 +68,7 @@ def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B0
         drops_oldest=found.system in _QUEUES if given.drops_oldest is None else given.drops_oldest,
         sync_s=sync_s,
         sync_every=updates,
-        sync_mode=_sync_mode(found, given, mode),
+        sync_mode=_sync_mode(found, given),
         colocated=mode == SYNCHRONOUS and found.system != "rllib",
         one_ahead=mode == ONE_STEP_OFF,
     )
@@ -153,10 +153,10 @@ def _limit(found: Measurements, given: Given, mode: str) -> float:
     return found.staleness_limit if found.staleness_limit is not None else _LIMITS.get(found.system, UNLIMITED)
 
 
-def _sync_mode(found: Measurements, given: Given, mode: str) -> int:
+def _sync_mode(found: Measurements, given: Given) -> int:
     if given.sync_mode is not None:
         return given.sync_mode
-    return DRAIN if found.partial is False or mode == ONE_STEP_OFF else PAUSE
+    return DRAIN if found.partial is False else PAUSE
 
 
 def _explain(system: System, factors: Factors, step_s: float) -> System:

@@ -9,7 +9,7 @@ import numpy as np
 from a3c.advise import knobs
 from a3c.advise.costs import Costs
 from a3c.advise.simulator import DRAIN, PAUSE, UNBOUNDED, Outcome, System
-from a3c.advise.words import Interval, interval
+from a3c.advise.words import Interval, interval, percent
 
 SEEDS = 8  # of the simulation, and of the log's steps drawn again
 MORE = 1.5  # times as many devices
@@ -88,7 +88,9 @@ def _candidates(costs: Costs, whose: str) -> Iterator[tuple[str, str, str, Calla
             knobs.setting(whose, knobs.ASYNC if system.one_ahead else knobs.STALENESS, value)
             or knobs.setting(whose, knobs.AHEAD),
             "",
-            lambda now: now._replace(one_ahead=False, staleness=value, sync_mode=PAUSE),
+            lambda now: (streaming if now.one_ahead else _same)(
+                now._replace(one_ahead=False, staleness=value, sync_mode=PAUSE)
+            ),
         )
     elif system.staleness >= 0:
         value = min(1.0, system.staleness + 0.5) if system.staleness < 1.0 else 2.0 * system.staleness
@@ -163,12 +165,16 @@ def _without_turns(whose: str) -> Iterator[tuple[str, str, str, Callable[[System
 
 def one_step_off(system: System, share: float, serial: float) -> System:
     """Return a synchronous system whose next batch is generated during training, on a share of the devices."""
-    return _apart(system, share, serial)._replace(one_ahead=True, staleness=0.0, sync_mode=DRAIN)
+    return _apart(system, share, serial)._replace(one_ahead=True, staleness=0.0, sync_mode=PAUSE)
 
 
 def fully_async(system: System, share: float, serial: float, staleness: float = _ASYNC_AGE) -> System:
     """Return a synchronous system made asynchronous, with partial rollouts and a bound on age."""
     return streaming(_apart(system, share, serial)._replace(staleness=staleness, sync_mode=PAUSE))
+
+
+def _same(system: System) -> System:
+    return system
 
 
 def streaming(system: System) -> System:
@@ -259,7 +265,7 @@ def what_if_async(costs: list[Costs], serial: float) -> list[Change]:
         best = int(np.argmax(rates))
         then = measure(costs, changes[best])
         gain = interval([new.throughput / old.throughput - 1.0 for old, new in zip(now, then, strict=True)])
-        where = "the same devices" if of[best] == 1.0 else f"generators on {of[best]:.0%} of the devices"
+        where = "the same devices" if of[best] == 1.0 else f"generators on {percent(of[best])} of the devices"
         system = changes[best](costs[0].system)
         found.append(Change(name, where, "", gain, then[0].staleness, then[0].idle, system))
     return found

@@ -117,10 +117,11 @@ def _remedies(costs: Costs, workers: int) -> tuple[Remedy, ...]:
     base = costs.system._replace(workers=workers)
     alone = base._replace(cycle_s=base.cycle_s + base.update_s, service_s=1e-6 * base.update_s, stall_s=0.0, waits=True)
     shards = base._replace(service_s=base.service_s / _SHARDS, stall_s=base.stall_s / _SHARDS)
-    patient, bounded = base._replace(waits=True), base._replace(queue=_QUEUE)
+    places = max(_QUEUE, 2 * base.batch)
+    patient, bounded = base._replace(waits=True), base._replace(queue=places)
     fresher = [
         _remedy(costs, "workers wait for their update", "exchange: {pull: after_apply}", patient),
-        _remedy(costs, f"a queue of at most {_QUEUE}", "exchange: {queue: bounded}", bounded),
+        _remedy(costs, f"a queue of at most {places}", "exchange: {queue: bounded}", bounded),
     ]
     others = [
         *(fresher if not base.waits else []),
