@@ -124,6 +124,12 @@ def test_options_say_otherwise(capsys):
     assert {name: costs[name] for name in changed} == changed
 
 
+def test_rollouts_that_get_longer_hold_a_trainer_up(capsys):
+    plain, grown = (told(capsys, *log("verl_async.log", *more)) for more in ([], ["--grows", "3"]))
+    assert grown["costs"]["grows"] == 3.0
+    assert grown["simulated"]["step_s"]["mean"] > 1.3 * plain["simulated"]["step_s"]["mean"]
+
+
 def test_a_budget_is_divided_and_its_assumptions_are_said(capsys):
     said = spoken(capsys, *log("verl_async.log", "--budget", "128", "--split", "64:64"))
     assert "The best split is 72:56 (generators:trainer)" in said

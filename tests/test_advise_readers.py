@@ -114,6 +114,17 @@ def test_a_steady_run_of_sample_factory_is_not_overloaded(capsys):
     assert "not overloaded" in capsys.readouterr().out
 
 
+def test_the_profile_at_the_end_of_a_run_of_sample_factory(capsys):
+    found = read(str(LOGS / "sample_factory_profile.log"))
+    assert found.shares["update"] == pytest.approx((28.5942 + 8.0517) / 217.4041)
+    assert found.step_s[0] == pytest.approx(217.4041 / 977)
+    assert (found.slots, found.generators_idle) == (12, pytest.approx(1 - (170.3642 + 10.1567) / 217.4041))
+    main(["--log", str(LOGS / "sample_factory_profile.log")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Generation is the limit" in said
+    assert "(`--num_workers, 1.5 times`): +50 %" in said
+
+
 def test_verls_asynchronous_lines_of_a_step_are_put_together():
     found = read(str(LOGS / "verl_async.log"))
     assert (found.mode, found.steps, found.updates_a_step) == (ASYNCHRONOUS, 12, 4)

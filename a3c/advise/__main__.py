@@ -64,6 +64,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _answer_workers(found: Measurements | None, options: argparse.Namespace) -> None:
     """Answer how many workers the learner keeps up with."""
+    if found is not None and options.grows != 1.0:
+        raise ValueError("--grows can't be given together with a --log of single rollouts, which says it")
     for name in ("budget", "what_if"):
         if getattr(options, name) is not None:
             raise ValueError(f"--{name.replace('_', '-')} needs a --log of a trainer's steps")
@@ -200,6 +202,7 @@ def _given(options: argparse.Namespace) -> Given:
         cycle_factors=options.jitter,
         curve=options.curve,
         mode=options.mode,
+        grows=options.grows,
     )
 
 
@@ -240,7 +243,7 @@ def _contradiction(options: argparse.Namespace) -> str:
     only_by_hand = [f"--{name}" for name in ("episode", "pull", "push") if getattr(options, name) is not None]
     if options.update is not None and options.log is None:
         only_by_hand.append("--update")
-    if options.grows != 1.0:
+    if options.grows != 1.0 and options.log is None:
         only_by_hand.append("--grows")
     for name in ("format", "columns", "mode"):
         if getattr(options, name) is not None and options.log is None:

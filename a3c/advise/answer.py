@@ -120,7 +120,7 @@ def sentences(told: Answer) -> list[str]:
 
 def _limits(told: Answer) -> Iterator[str]:
     found = told.found
-    if found.staleness_growth:
+    if found.staleness_growth is not None:
         rate = number(round(found.staleness_growth, 1))
         about = "about five" if 4.5 <= found.staleness_growth < 5.5 else f"about {rate}"
         yield f"The learner is overloaded: staleness grows by {about} versions a second ({rate} by the log's lag)."

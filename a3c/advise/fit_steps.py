@@ -39,6 +39,7 @@ class Given(NamedTuple):
     cycle_factors: Factors | None = None
     curve: tuple[float, float, float] | None = None  # of throughput against rollouts side by side
     mode: str | None = None
+    grows: float = 1.0  # rollouts take so many times as long at the end of what is predicted
 
 
 def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B008 - immutable
@@ -88,7 +89,7 @@ def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B0
         system = system._replace(cycle_s=system.cycle_s / _FASTER)
     steps = found.update_s[~np.isnan(found.update_s)]
     return Costs(
-        system=system,
+        system=system._replace(grows=given.grows),
         about=f"by the log {found.source}",
         cycle_factors=factors,
         service_factors=empirical(steps) if steps.size >= _FEW and steps.min() > 0 else np.ones(1),

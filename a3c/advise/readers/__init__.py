@@ -71,8 +71,8 @@ def _recognised(lines: list[Line]) -> str:
 
 
 def _mine(form: str, lines: list[Line]) -> list[Line]:
-    """Return the lines that a reader should see: of RLlib all, of others those it knows."""
-    if form == rllib.NAME:
+    """Return the lines that a reader should see: all of those that belong together, of other logs those it knows."""
+    if form == rllib.NAME or (form == sample_factory.NAME and any(map(sample_factory.is_mine, lines))):
         return lines
     mine = [line for line in lines if READERS[form].is_mine(line) or "│" in line.text]
     if not mine:

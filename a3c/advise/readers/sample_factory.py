@@ -4,6 +4,7 @@ Formats: sample_factory/algo/runners/runner.py, sample_factory/algo/utils/model_
 """
 
 import re
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -19,11 +20,15 @@ _THROUGHPUT = re.compile(r"Throughput: 0: (\d+(?:\.\d+)?|nan)")
 _SAMPLES = re.compile(r"Samples: (\d+)")
 _LAG = re.compile(r"lag: \((?:min: )?(-?\d+(?:\.\d+)?), (?:avg: )?(-?\d+(?:\.\d+)?), (?:max: )?(-?\d+(?:\.\d+)?)\)")
 _VERSION = re.compile(r"Updated weights for policy 0, policy_version (\d+)")
+_SECTION = re.compile(r"\] *([\w-]+(?: \d+)?) profile tree view:")
+_PAIR = re.compile(r"(\w+): (\d+(?:\.\d+)?)")
 _GROWS = 0.5  # versions per second: a lag that rises by less may be chance
 
 
 def is_mine(line: Line) -> bool:
     """Return whether a line is one of Sample Factory's."""
+    if "profile tree view:" in line.text:
+        return True
     return bool(_VERSION.search(line.text) or (_FPS.search(line.text) and _LAG.search(line.text)))
 
 
@@ -35,6 +40,9 @@ def read(lines: list[Line], source: str) -> Measurements:
             reports.append(one)
         if found := _VERSION.search(line.text):
             versions.append((_seconds(line), float(found[1])))
+    profile = _profile(lines)
+    if not reports and profile:
+        return _of_profile(profile, versions[-1][1] if versions else None, source)
     if not reports:
         raise LogError("the log of Sample Factory has no line with Fps and Policy #0 lag")
     table = np.array(reports)
@@ -57,6 +65,9 @@ def read(lines: list[Line], source: str) -> Measurements:
         else float(table[0, 2])
     )
     seconds = np.diff(times_s) if len(reports) > 1 else np.array([5.0])
+    if profile:
+        whole = _of_profile(profile, versions[-1][1] if versions else None, source)
+        return replace(whole, staleness=lag, staleness_growth=growth, updates_per_s=made)
     return Measurements(
         system=NAME,
         source=source,
@@ -106,3 +117,43 @@ def _seconds(line: Line) -> float:
     except ValueError as error:
         raise LogError(f"line {line.number} of the log: {found[0]} is no time") from error
     return (clock - datetime(1970, 1, 1)).total_seconds() + int(found[3]) / 1000
+
+
+def _profile(lines: list[Line]) -> dict[str, dict[str, float]]:
+    """Return the seconds of each component by the profile at the end: {component: {what: seconds}}."""
+    found: dict[str, dict[str, float]] = {}
+    section: dict[str, float] | None = None
+    for line in lines:
+        if heading := _SECTION.search(line.text):
+            section = found.setdefault(heading[1], {})
+        elif line.text.startswith("["):
+            section = None
+        elif section is not None:
+            section |= {name: float(value) for name, value in _PAIR.findall(line.text)}
+    return found
+
+
+def _of_profile(profile: dict[str, dict[str, float]], updates: float | None, source: str) -> Measurements:
+    """Return a whole run as one step: what its learner did with the time of the runner's main loop."""
+    learner, total_s = profile.get("Learner 0", {}), profile.get("Runner", {}).get("main_loop", 0.0)
+    work_s = learner.get("train", 0.0) + learner.get("prepare_batch", 0.0)
+    if not 0 < work_s <= total_s:
+        raise LogError("the profile of Sample Factory has no train of Learner 0, or no main_loop of Runner")
+    workers = {name: one for name, one in profile.items() if name.startswith("RolloutWorker_w")}
+    busy_s = [one.get("env_step", 0.0) + one.get("overhead", 0.0) for one in workers.values()]
+    count = updates or 1.0
+    return Measurements(
+        system=NAME,
+        source=source,
+        mode=ASYNCHRONOUS,
+        step_s=np.array([total_s / count]),
+        wait_s=np.array([(total_s - work_s) / count]),
+        update_s=np.array([work_s / count]),
+        slots=max((int(name.removeprefix("RolloutWorker_w")) for name in workers), default=0) + 1 if workers else None,
+        generators_idle=1.0 - max(busy_s) / total_s if busy_s else None,
+        unknown=(
+            "how long single rollouts take: a lognormal spread of 0.5 is assumed (--jitter)",
+            "how many rollouts an update takes (--batch)",
+            *(() if updates else ("how many updates the run had: they count as one step",)),
+        ),
+    )
