@@ -149,7 +149,7 @@ def test_a_budget_is_divided_and_its_assumptions_are_said(capsys):
 def test_overlap_is_predicted_from_a_synchronous_log(capsys):
     numbers = told(capsys, *log("verl_sync.log", "--what-if", "async", "--batch", "512"))
     names = [change["name"] for change in numbers["what_if_async"]]
-    assert names == ["partial rollouts, still by turns", "one step off", "fully asynchronous"]
+    assert names == ["partial rollouts, still by turns", "one step off", "fully asynchronous, in quarter batches"]
     assert "needs a log of synchronous training" in refused(capsys, *log("verl_async.log", "--what-if", "async"))
 
 

@@ -84,7 +84,7 @@ def _candidates(costs: Costs, whose: str) -> Iterator[tuple[str, str, str, Calla
     if system.one_ahead or (system.staleness == 0 and system.sync_every == 1):
         value = 0.5 if whose == "verl" else 1.0
         yield (
-            f"asynchronous training with a bound on age of {value:g}",
+            f"asynchronous training{' in quarter batches' if system.one_ahead else ''} with a bound on age of {value:g}",
             knobs.setting(whose, knobs.ASYNC if system.one_ahead else knobs.STALENESS, value)
             or knobs.setting(whose, knobs.AHEAD),
             "",
@@ -153,7 +153,7 @@ def _without_turns(whose: str) -> Iterator[tuple[str, str, str, Callable[[System
     )
     for name, knob, value, change in (
         ("one step off, half of the devices each", knobs.AHEAD, None, one_step_off),
-        ("asynchronous training, half of the devices each", knobs.ASYNC, 0.5, fully_async),
+        ("asynchronous training in quarter batches, half of the devices each", knobs.ASYNC, 0.5, fully_async),
     ):
         yield (
             name,
@@ -258,7 +258,13 @@ def what_if_async(costs: list[Costs], serial: float) -> list[Change]:
     ]
     shares = [share / 16 for share in range(2, 15)]
     cases.append(("one step off", [lambda system, s=s: one_step_off(system, s, serial) for s in shares], shares))  # type: ignore[misc]
-    cases.append(("fully asynchronous", [lambda system, s=s: fully_async(system, s, serial) for s in shares], shares))  # type: ignore[misc]
+    cases.append(
+        (
+            "fully asynchronous, in quarter batches",
+            [lambda system, s=s: fully_async(system, s, serial) for s in shares],
+            shares,
+        )
+    )  # type: ignore[misc]
     found = []
     for name, changes, of in cases:
         rates = [costs[0].simulate(change(costs[0].system)).throughput for change in changes]
