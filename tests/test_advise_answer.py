@@ -49,7 +49,7 @@ def measured(wait_s, update_s, sync_s=0.0, steps=20, mode=ASYNCHRONOUS, **others
     ("name", "limit", "first"),
     [
         ("verl_async.log", "generation", "rollout.nnodes"),
-        ("verl_one_step_off.jsonl", "generation", "trainer.nnodes"),
+        ("verl_one_step_off.jsonl", "generation", "verl.experimental.fully_async_policy"),
         ("areal_table.log", "weight sync", "actor.weight_update_mode"),
         ("slime.log", "generation", "--partial-rollout"),
         ("miles.log", "generation", "--rollout-num-gpus"),

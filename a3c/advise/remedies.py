@@ -83,8 +83,9 @@ def _candidates(costs: Costs, whose: str) -> Iterator[tuple[str, str, str, Calla
         return
     if system.one_ahead or (system.staleness == 0 and system.sync_every == 1):
         value = 0.5 if whose == "verl" else 1.0
+        parts = " in quarter batches" if system.one_ahead else ""
         yield (
-            f"asynchronous training{' in quarter batches' if system.one_ahead else ''} with a bound on age of {value:g}",
+            f"asynchronous training{parts} with a bound on age of {value:g}",
             knobs.setting(whose, knobs.ASYNC if system.one_ahead else knobs.STALENESS, value)
             or knobs.setting(whose, knobs.AHEAD),
             "",
