@@ -107,6 +107,19 @@ def test_sample_factorys_overloaded_lines(whole, tmp_path, capsys):
     assert "`--batch_size" in said
 
 
+def test_versions_a_second_say_how_much_faster_a_learner_must_be(tmp_path, capsys):
+    """Of 10 versions a second the lag takes 5.2: samples come 1 / (1 - 0.52) = 2.1 times as fast as they are used."""
+    lines = (LOGS / "sample_factory_overloaded.log").read_text()
+    for second in range(46, 57):
+        lines += (
+            f"[2022-03-02 23:05:{second},500][1] Updated weights for policy 0, policy_version {10 * second} (0.0010)\n"
+        )
+    (tmp_path / "a.log").write_text(lines)
+    main(["--log", str(tmp_path / "a.log")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It makes 10 versions a second, and would keep up if it were 2.08 times as fast" in said
+
+
 def test_a_steady_run_of_sample_factory_is_not_overloaded(capsys):
     found = read(str(LOGS / "sample_factory.log"))
     assert (found.staleness[0], found.staleness_growth, found.updates_per_s) == (1.9, None, None)
@@ -185,6 +198,12 @@ def test_any_other_log_by_its_columns(tmp_path):
     for text in ("rollout", "gen=a,update=b", "update=b", "wait=a,rollout=b,update=c"):
         with pytest.raises(ValueError, match=r"name=column|unknown column|needed|exclude"):
             parse(text)
+
+
+def test_our_timers_log_needs_no_heading_and_workers_may_have_names(tmp_path):
+    rows = [f"left,{k},{k + 0.5},{k + 0.5},{k + 0.75}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    assert read(str(tmp_path / "t.csv")).system == "timer"
 
 
 def test_our_timers_log_becomes_measurements_as_well(tmp_path):

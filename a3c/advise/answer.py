@@ -124,6 +124,11 @@ def _limits(told: Answer) -> Iterator[str]:
         rate = number(round(found.staleness_growth, 1))
         about = "about five" if 4.5 <= found.staleness_growth < 5.5 else f"about {rate}"
         yield f"The learner is overloaded: staleness grows by {about} versions a second ({rate} by the log's lag)."
+        made = found.updates_per_s or 0.0
+        if made > found.staleness_growth:
+            times = 1.0 / (1.0 - found.staleness_growth / made)
+            fast = f"{number(times)} times as fast"
+            yield f"It makes {number(made)} versions a second, and would keep up if it were {fast}."
     elif told.limit == "unknown":
         lag = mean(found.staleness)
         fine = "below" if lag < 20 else "within" if lag <= _FINE else "beyond"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -152,16 +153,18 @@ def _without_turns(whose: str) -> Iterator[tuple[str, str, str, Callable[[System
         "",
         lambda now: now._replace(staleness=1.0),
     )
-    for name, knob, value, change in (
-        ("one step off, half of the devices each", knobs.AHEAD, None, one_step_off),
-        ("asynchronous training in quarter batches, half of the devices each", knobs.ASYNC, 0.5, fully_async),
-    ):
-        yield (
-            name,
-            knobs.setting(whose, knob, value),
-            "",
-            lambda now, change=change: change(now, 0.5, 0.0),  # type: ignore[misc]
-        )
+    yield (
+        "one step off, half of the devices each",
+        knobs.setting(whose, knobs.AHEAD),
+        "",
+        partial(one_step_off, share=0.5, serial=0.0),
+    )
+    yield (
+        "asynchronous training in quarter batches, half of the devices each",
+        knobs.setting(whose, knobs.ASYNC, _ASYNC_AGE),
+        "",
+        partial(fully_async, share=0.5, serial=0.0),
+    )
 
 
 def one_step_off(system: System, share: float, serial: float) -> System:
@@ -254,26 +257,22 @@ def splits(costs: list[Costs], budget: int, now: tuple[int, int], serial: float)
 def what_if_async(costs: list[Costs], serial: float) -> list[Change]:
     """Return what overlap of generation and training would gain a synchronous run, with the best share of devices."""
     now = measure(costs, lambda system: system)
-    cases: list[tuple[str, list[Callable[[System], System]], list[float]]] = [
-        ("partial rollouts, still by turns", [lambda system: system._replace(staleness=1.0)], [1.0])
-    ]
     shares = [share / 16 for share in range(2, 15)]
-    cases.append(("one step off", [lambda system, s=s: one_step_off(system, s, serial) for s in shares], shares))  # type: ignore[misc]
-    cases.append(
-        (
-            "fully asynchronous, in quarter batches",
-            [lambda system, s=s: fully_async(system, s, serial) for s in shares],
-            shares,
-        )
-    )  # type: ignore[misc]
+    ways: dict[str, dict[float, Callable[[System], System]]] = {
+        "partial rollouts, still by turns": {1.0: lambda system: system._replace(staleness=1.0)},
+        "one step off": {share: partial(one_step_off, share=share, serial=serial) for share in shares},
+        "fully asynchronous, in quarter batches": {
+            share: partial(fully_async, share=share, serial=serial) for share in shares
+        },
+    }
     found = []
-    for name, changes, of in cases:
-        rates = [costs[0].simulate(change(costs[0].system)).throughput for change in changes]
-        best = int(np.argmax(rates))
-        then = measure(costs, changes[best])
+    for name, changes in ways.items():
+        rates = {share: costs[0].simulate(change(costs[0].system)).throughput for share, change in changes.items()}
+        share = max(rates, key=lambda one: rates[one])
+        then = measure(costs, changes[share])
         gain = interval([new.throughput / old.throughput - 1.0 for old, new in zip(now, then, strict=True)])
-        where = "the same devices" if of[best] == 1.0 else f"generators on {percent(of[best])} of the devices"
-        system = changes[best](costs[0].system)
+        where = "the same devices" if share == 1.0 else f"generators on {percent(share)} of the devices"
+        system = changes[share](costs[0].system)
         found.append(Change(name, where, "", gain, then[0].staleness, then[0].idle, system))
     return found
 

@@ -61,12 +61,10 @@ def _recognised(lines: list[Line]) -> str:
         raise LogError(f"the log has lines of {one} (line {at}) and of {other} (line {there}): say which by --format")
     if first:
         return next(iter(first))
-    heading = lines[0].text
-    if "{" in heading[:5] or (heading.count(",") >= 1 and "worker" not in heading and not heading[:1].isdigit()):
-        names = ", ".join(FORMATS)
-        raise LogError(
-            f"the log is of none of the systems known ({names}): say what its columns are by --columns, or --format"
-        )
+    fields = lines[0].text.split(",")
+    if (len(fields) > 1 and "worker" not in fields and not timer.is_number(fields[1])) or "{" in lines[0].text[:5]:
+        known = ", ".join(FORMATS)
+        raise LogError(f"the log is of none of the systems known ({known}): say what its columns are by --columns")
     return timer.NAME
 
 

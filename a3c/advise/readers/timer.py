@@ -214,6 +214,14 @@ def _seconds(line: int, text: str) -> float:
     return value
 
 
+def is_number(text: str) -> bool:
+    """Return whether a field may be a time: a number, or nothing."""
+    try:
+        return not text.strip() or math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
 def _joined(halves: list[Row]) -> list[Row]:
     """Return rows of halves: a worker's first work belongs to its first update, and so on."""
     work: defaultdict[str, list[Row]] = defaultdict(list)
