@@ -52,6 +52,8 @@ def fit_steps(found: Measurements, given: Given = Given()) -> Costs:  # noqa: B0
     step_s = found.step_mean_s / found.updates_a_step if found.steps else float("nan")
     sync_s = given.sync_s if given.sync_s is not None else _known(mean(found.sync_s))
     factors, rollout_s, notes = _rollouts(found, given, batch)
+    if found.rollouts_s.size and found.steps and _sync_mode(found, given) == PAUSE:
+        rollout_s *= 1.0 - found.shares["sync"]  # pauses are part of the durations that were logged
     wait_s = _known(mean(found.wait_s)) / found.updates_a_step
     held_up = mode == SYNCHRONOUS or wait_s > _HELD_UP * step_s
     slots = given.in_flight or found.slots or _slots(mode, batch, step_s, rollout_s, held_up)
