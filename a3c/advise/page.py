@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from a3c.advise import answer, workers
 from a3c.advise.costs import Costs
 from a3c.advise.remedies import needs_bound
-from a3c.advise.simulator import UNBOUNDED, UNLIMITED, Outcome, System
+from a3c.advise.simulator import UNBOUNDED, UNLIMITED, Outcome, System, simulate
 from a3c.advise.words import number, percent
 
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -20,6 +20,8 @@ _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _DEVICES = (0.5, 0.75, 1.0, 1.5, 2.0)
 _BOUNDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, UNLIMITED)
 _COUNTS = 14  # of workers
+_MANY = 2_000  # workers: beyond, a page has fewer settings, and each is simulated for fewer cycles
+_CYCLES = 8
 
 
 class Axis(NamedTuple):
@@ -111,7 +113,8 @@ def _results(
     system = costs.system
     for change in changes:
         system = change(system)
-    outcome = costs.simulate(system)
+    events = None if system.workers <= _MANY else _CYCLES * system.workers
+    outcome = simulate(system, costs.cycle_factors, costs.service_factors, events=events)
     grows = needs_bound(system)
     texts: list[str] = []
     values: list[float | None] = []
@@ -126,24 +129,21 @@ def _workers_axis(advice: workers.Advice) -> Axis:
     """Return numbers of workers up to 1.6 N*, those asked for among them."""
     system = advice.costs.system
     end = max(4, *advice.asked, round(1.6 * system.n_star))
-    chosen = {max(system.group, round(end * step / _COUNTS)) for step in range(1, _COUNTS + 1)}
+    number_of = _COUNTS if end <= _MANY else _COUNTS // 2
+    chosen = {max(system.group, round(end * step / number_of)) for step in range(1, number_of + 1)}
     counts = sorted(
         chosen | {count for count in advice.asked if count >= system.group} | {max(system.group, advice.fed)}
     )
-    start = (
-        counts.index(max(system.group, min(advice.fed, max(advice.asked))))
-        if advice.fed <= max(advice.asked)
-        else counts.index(max(advice.asked))
-    )
-    return Axis(
-        "workers", [f"{count:,}" for count in counts], [_replace(workers=count) for count in counts], start, counts
-    )
+    start = counts.index(max(system.group, min(advice.fed, max(advice.asked))))
+    changes = [_replace(workers=count) for count in counts]
+    return Axis("workers", [f"{count:,}" for count in counts], changes, start, counts)
 
 
 def _times(what: str, system: System, name: str) -> Axis:
     """Return factors of a duration."""
-    changes = [_replace(**{name: getattr(system, name) * one}) for one in _FACTORS]
-    return Axis(what, [f"× {one:g}" for one in _FACTORS], changes, _FACTORS.index(1.0))
+    factors = _FACTORS if system.n_star <= _MANY else _FACTORS[1:-1]
+    changes = [_replace(**{name: getattr(system, name) * one}) for one in factors]
+    return Axis(what, [f"× {one:g}" for one in factors], changes, factors.index(1.0))
 
 
 def _exchange_axis(system: System) -> Axis:
