@@ -204,7 +204,8 @@ def test_a_real_run_can_be_read_too(tmp_path):
     config = RunConfig(workers="2", episodes=300, runtime="processes", learner=FROZEN)
     costs = run(config, tmp_path)
     assert costs.parcels == 300
-    assert costs.system.n0 > 1
+    assert costs.system.workers == 2
+    assert 0 < costs.system.n0 < float("inf")  # how much depends on what else the machine does
 
 
 @pytest.mark.slow

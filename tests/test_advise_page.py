@@ -58,10 +58,10 @@ def test_the_numbers_are_those_of_the_simulator(tmp_path):
     _, data = made("by hand", tmp_path)
     workers, cycle, update, exchange = data["axes"]
     place = 0
-    for axis, chosen in zip(data["axes"], (workers["texts"].index("10"), 1, 3, 2), strict=True):
+    for axis, chosen in zip(data["axes"], (workers["texts"].index("10"), 0, 3, 2), strict=True):
         place = place * len(axis["texts"]) + chosen
     expected = simulate(System(10, 0.518 * 0.5, 0.0, 0.0316 * 2.0, waits=True))
-    assert (cycle["texts"][1], update["texts"][3], exchange["texts"][2]) == (
+    assert (cycle["texts"][0], update["texts"][3], exchange["texts"][2]) == (
         "× 0.5", "× 2", "wait for their update",
     )  # fmt: skip
     assert data["values"][place][:3] == pytest.approx(

@@ -19,7 +19,7 @@ _CODE, _AS_CODE = re.compile(r"`([^`]*)`"), r"<code>\1</code>"
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _DEVICES = (0.5, 0.75, 1.0, 1.5, 2.0)
 _BOUNDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, UNLIMITED)
-_COUNTS = 14  # of workers
+_COUNTS = 10  # of workers
 _MANY = 2_000  # workers: beyond, a page has fewer settings, and each is simulated for fewer cycles
 _CYCLES = 8
 
@@ -48,8 +48,8 @@ def page_of_workers(advice: workers.Advice) -> str:
     system = advice.costs.system
     axes = [
         _workers_axis(advice),
-        _times("time of an episode", system, "cycle_s"),
-        _times("time of an update", system, "service_s"),
+        _times("time of an episode", system, "cycle_s", _FACTORS[1:-1]),
+        _times("time of an update", system, "service_s", _FACTORS),
     ]
     axes.append(_exchange_axis(system))
     metrics = [
@@ -139,9 +139,8 @@ def _workers_axis(advice: workers.Advice) -> Axis:
     return Axis("workers", [f"{count:,}" for count in counts], changes, start, counts)
 
 
-def _times(what: str, system: System, name: str) -> Axis:
+def _times(what: str, system: System, name: str, factors: tuple[float, ...]) -> Axis:
     """Return factors of a duration."""
-    factors = _FACTORS if system.n_star <= _MANY else _FACTORS[1:-1]
     changes = [_replace(**{name: getattr(system, name) * one}) for one in factors]
     return Axis(what, [f"× {one:g}" for one in factors], changes, factors.index(1.0))
 
