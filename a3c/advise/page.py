@@ -154,7 +154,7 @@ def _exchange_axis(system: System) -> Axis:
     }
     start = 2 if system.waits else 1 if system.queue != UNBOUNDED else 0
     cases[list(cases)[start]] = {"waits": system.waits, "queue": system.queue}
-    return Axis("workers that have handed over", list(cases), [_replace(**case) for case in cases.values()], start)
+    return Axis("after a hand-over workers", list(cases), [_replace(**case) for case in cases.values()], start)
 
 
 def _bound_axis(system: System) -> Axis:
