@@ -20,7 +20,9 @@ COMMANDS = {
     "report": Command("analysis.report", "turn a study into figures, verdicts and a page"),
     "train": Command("a3c_core.train.__main__", "train one run, from settings on the command line"),
     "play": Command("a3c.play.__main__", "watch a checkpoint play"),
-    "advise": Command("a3c.advise.__main__", "how many workers can your own learner bear?"),
+    "advise": Command(
+        "a3c.advise.__main__", "how many workers your own learner keeps up with, and what limits a trainer"
+    ),
     "calibrate": Command("a3c.calibrate", "measure this machine's costs, for virtual time"),
     "bench": Command("a3c.benchmark.__main__", "measure the speed of games, engines and runtimes"),
     "validate": Command("experiments.validate", "compare virtual time with real time on this machine"),
@@ -30,7 +32,7 @@ examples:
   a3c sweep --grid quick                     # the demo: 4, 10, 20 and 40 workers in virtual time
   a3c report results/quick                   # its page
   a3c train --workers 10 --episodes 20000    # one run, a picture and a sentence
-  a3c advise --episode 518ms --update 31.6ms # how many workers a learner with these costs can feed
+  a3c advise --episode 518ms --update 31.6ms # how many workers a learner with these costs keeps up with
   a3c play --help                            # every command has examples of its own
 
 It works in any directory: files are read from and written to the current one, results below ./results.

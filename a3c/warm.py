@@ -9,7 +9,7 @@ from typing import Any
 
 import rich.console
 
-from a3c.advise.queueing import System, simulate
+from a3c.advise.simulator import System, simulate
 from a3c_core.command_line import heartbeat
 from a3c_core.command_line.arguments import Parser, duration
 from a3c_core.config import RunConfig

@@ -74,6 +74,17 @@ COMMAND_LINES = {
     "| --log nowhere.csv | --log runs:/x | --episode 1s --update 1s --aim 1"
     "| --episode 1s --update 1s --grows 0 | --episode 1s --update 1s --html ."
     "| --episode 1s --update 1s --html LONG | --episode 1s --update 1s --json . | --episode 1s --update 1s --profile ."
+    "| --episode 1s --update 1s --group 8 --workers 4 | --episode 1s --update 1s --group 0"
+    "| --episode 1s --update 1s --in-flight 0 | --episode 1s --update 1s --staleness -1"
+    "| --episode 1s --update 1s --staleness x | --episode 1s --update 1s --sync 1x"
+    "| --episode 1s --update 1s --sync-every 0 | --episode 1s --update 1s --sync-mode never"
+    "| --episode 1s --update 1s --full x | --episode 1s --update 1s --curve 1:2"
+    "| --episode 1s --update 1s --curve 1:2,2:x,3:4 | --episode 1s --update 1s --budget 4"
+    "| --episode 1s --update 1s --jitter pareto:1 | --episode 1s --update 1s --jitter pareto:x"
+    "| --budget 1 --log x | --split 4 --log x | --episode 1s --update 1s --group 8 --in-flight 4 --workers 9"
+    "| --episode 1s --update 1s --what-if async | --serial 2 --log x | --episode 1s --update 1s --format verl"
+    "| --episode 1s --update 1s --columns update=a,wait=b | --log x --format none | --log x --columns a"
+    "| --log x --columns LONG | --episode 1s --update 1s --json /dev/null"
     "| --episode 1h --update 1ns | --measure nothing | --measure Pendulum-v1 | --seconds 0 | --costs uniform --pull 1s",
     "experiments.validate": f"--episodes 0 | --episodes {'9' * 30} | --episodes x | --episodes DIGITS | --fast",
     "a3c.play": "--seed 1 | --checkpoint LONG | --checkpoint . | --checkpoint '' | --checkpoint x --seed -1"

@@ -8,7 +8,7 @@ import yaml
 
 from a3c import __main__ as a3c
 from a3c.advise.__main__ import main
-from a3c.advise.queueing import System, simulate
+from a3c.advise.simulator import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.schedules import Measured, ScheduleConfig, parse_workers, target_workers
 from a3c_core.virtual.capacity import capacity
@@ -30,9 +30,9 @@ def spoken(capsys, *arguments):
 
 def test_by_hand_it_says_what_arithmetic_says(capsys):
     said = spoken(capsys, *HAND)
-    assert "can feed 16 workers" in said
+    assert "The learner keeps up with 16 workers" in said
     assert "N0 = C / S = 16.4, N* = (C + S) / S = 17.4" in said
-    assert "4 and 10 can be fed; 20 and 40 overflow" in said
+    assert "It keeps up with 4 and 10; 20 and 40 overflow" in said
 
 
 @pytest.mark.parametrize("profile", ["report", "report-tf2.21", "uniform"])
@@ -43,6 +43,7 @@ def test_a_profile_has_the_limits_of_the_studies(profile, capsys):
     assert numbers["n0"] == pytest.approx(statistics.median(one.n0 for one in known))
     assert numbers["n_star"] == pytest.approx(statistics.median(one.n_star for one in known))
     for row in numbers["table"]:
+        assert row["grows"] == (row["workers"] > numbers["n0"])
         assert (row["growth"] > 0.01 * row["throughput"]) == (row["workers"] > numbers["n0"])
 
 
@@ -52,8 +53,11 @@ def test_with_the_slower_optimizer_20_and_40_overflow(capsys):
 
 def test_the_table_is_the_queueing_of_the_costs(capsys):
     for row in advised(capsys, *HAND, "--exchange", "after_apply", "--latency", "10ms")["table"]:
-        workers = row.pop("workers")
-        assert row == simulate(System(workers, 0.518, 0.02, 0.0316, waits=True))._asdict()
+        workers = row["workers"]
+        expected = simulate(System(workers, 0.518, 0.02, 0.0316, waits=True))._asdict()
+        assert {name: row[name] for name in expected} == expected
+        low, high = row["throughput_interval"]
+        assert low <= row["throughput"] <= high
         bound = min(workers / (0.518 + 0.02 + 0.0316), 1 / 0.0316)
         assert row["throughput"] == pytest.approx(bound, rel=0.01)
 
@@ -66,7 +70,7 @@ def test_options_change_the_system(capsys):
     crowded = spoken(capsys, *HAND, "--cores", "4", "--exchange", "after_apply")
     assert "the cores are used up first" in crowded
     waiting = spoken(capsys, *HAND, "--queue", "8", "--workers", "10,33")
-    assert "10 can be fed; 33 wait for the learner 50 % of their time" in waiting
+    assert "It keeps up with 10; 33 wait for the learner 50 % of their time" in waiting
 
 
 def test_the_best_remedy_comes_first_and_none_is_named_where_none_is_needed(capsys):
@@ -112,7 +116,7 @@ def test_files_are_written(tmp_path, capsys):
     main([*HAND, "--jitter", "0.2", "--html", names[0], "--json", names[1], "--profile", names[2]])
     assert capsys.readouterr().out == ""  # --json asks for numbers, not for words
     page = (tmp_path / "page.html").read_text()
-    assert "This learner can feed 16 workers" in page
+    assert "The learner keeps up with 16 workers" in page
     assert "http" not in page
     profile = load_profile(names[2])
     assert (profile.reset_s, profile.update_s, profile.jitter) == (0.518, 0.0316, "lognormal")
@@ -127,4 +131,4 @@ def test_an_engine_is_measured(capsys):
 
 def test_it_is_a_command_of_the_entry_point(capsys):
     assert a3c.main(["advise", *HAND]) == 0
-    assert "can feed 16 workers" in capsys.readouterr().out
+    assert "keeps up with 16 workers" in capsys.readouterr().out

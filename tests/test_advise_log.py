@@ -13,9 +13,10 @@ import pytest
 
 from a3c.advise import timing
 from a3c.advise.__main__ import main
-from a3c.advise.fit import fit
-from a3c.advise.log import COLUMNS, LogError, read_file
-from a3c.advise.sources import from_log
+from a3c.advise.fit_rollouts import fit
+from a3c.advise.measurements import LogError
+from a3c.advise.readers import read
+from a3c.advise.readers.timer import COLUMNS, read_file
 from a3c.exchange_costs import FROZEN
 from a3c_core.config import RunConfig
 from a3c_core.train import train
@@ -34,6 +35,11 @@ EXCHANGES = {
 
 def settings(workers, exchange, profile="uniform", **others):
     return RunConfig(workers=str(workers), episodes=8_000, learner=FROZEN, profile=profile, exchange=exchange, **others)
+
+
+def from_log(name: str):
+    """Return the costs of a log of single rollouts, found as the command finds it."""
+    return fit(read(name).events, name)
 
 
 def run(config, folder: Path):
@@ -198,7 +204,8 @@ def test_a_real_run_can_be_read_too(tmp_path):
     config = RunConfig(workers="2", episodes=300, runtime="processes", learner=FROZEN)
     costs = run(config, tmp_path)
     assert costs.parcels == 300
-    assert costs.system.n0 > 1
+    assert costs.system.workers == 2
+    assert 0 < costs.system.n0 < float("inf")  # how much depends on what else the machine does
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from a3c.advise.queueing import System, simulate
+from a3c.advise.simulator import System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.engines.actor_critic_kernels import differentiate, play
 from a3c_core.games import flappy, frames

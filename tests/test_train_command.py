@@ -7,7 +7,7 @@ import sys
 import pytest
 from PIL import Image
 
-from a3c.advise.own_runs import read_cell
+from a3c.advise.readers.own_runs import read_cell
 from a3c_core.config import RunConfig
 from a3c_core.records.tables import read_records
 from a3c_core.train import train

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a3c.advise.queueing import System, run, simulate
+from a3c.advise.simulator import System, run, simulate
 from a3c.warm import TASKS
 from experiments.grid.cells import expand
 from experiments.grid.file import find_grid, read_grid

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c.advise.jitter import Factors
-from a3c.advise.queueing import CONSTANT, Outcome, System, simulate
+from a3c.advise.simulator import CONSTANT, Factors, Outcome, System, simulate
 
 
 class Costs(NamedTuple):
@@ -22,9 +21,9 @@ class Costs(NamedTuple):
     parcels: int = 0  # in the log
     env_steps: float = math.nan  # of an episode at the beginning, where it is known
 
-    def simulate(self, system: System) -> Outcome:
+    def simulate(self, system: System, seed: int = 1) -> Outcome:
         """Return what another system comes to whose durations vary as these do."""
-        return simulate(system, self.cycle_factors, self.service_factors)
+        return simulate(system, self.cycle_factors, self.service_factors, seed)
 
     @property
     def growth(self) -> float:

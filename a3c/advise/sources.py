@@ -1,19 +1,16 @@
-"""Costs by hand, from a log, from a profile, or measured here; and back into a profile for virtual time."""
+"""Costs by hand, from a profile, or measured here; and back into a profile for virtual time."""
 
 import math
 import statistics
 import time
-from pathlib import Path
 
 import numpy as np
 
 from a3c.advise.costs import Costs
-from a3c.advise.fit import fit
-from a3c.advise.jitter import Factors, exponential, lognormal
-from a3c.advise.log import LEAST_ROWS, LogError, check, log_of, read_file
-from a3c.advise.own_runs import read_cell, read_mlflow
-from a3c.advise.queueing import CONSTANT, System
-from a3c_core.errors import shown
+from a3c.advise.distributions import exponential, lognormal, pareto
+from a3c.advise.fit_rollouts import fit
+from a3c.advise.readers.timer import LEAST_ROWS, check, log_of
+from a3c.advise.simulator import CONSTANT, Factors, System
 from a3c_core.virtual.costs import CostProfile, load_profile
 
 _STEPS = 10  # along growth given by hand
@@ -23,7 +20,9 @@ _REPORTS_EXCHANGE = {"channel": "mailbox", "pull": "at_once", "queue": "unbounde
 
 
 def jitter(text: str) -> Factors:
-    """Return the factors of `none`, `exponential`, or of a lognormal duration's standard deviation."""
+    """Return the factors of `none`, `exponential`, `pareto:SHAPE`, or of a lognormal duration's standard deviation."""
+    if text.startswith("pareto:"):
+        return pareto(float(text.removeprefix("pareto:")))
     named = {"none": CONSTANT, "exponential": exponential()}
     return named[text] if text in named else lognormal(float(text))
 
@@ -34,23 +33,6 @@ def by_hand(episode_s: float, update_s: float, latency_s: float, grows: float) -
     cycle_s = episode_s + latency_s
     cycles_s = tuple(np.linspace(cycle_s, cycle_s * grows, _STEPS).tolist()) if grows != 1.0 else ()
     return Costs(system, "by the costs given", cycles_s=cycles_s)
-
-
-def from_log(name: str) -> Costs:
-    """Return the costs that explain a log: in a file, in a cell's directory or in an MLflow run (runs:/ID)."""
-    path = Path(name)
-    try:
-        if name.startswith("runs:/"):
-            log = read_mlflow(name)
-        elif path.is_dir():
-            log = read_cell(path)
-        elif path.is_file():
-            log = read_file(path)
-        else:
-            raise LogError(f"no log {shown(name)}: name a CSV or Parquet file, a cell's directory, or runs:/ID")
-    except OSError as error:
-        raise LogError(f"can't read the log {shown(name)}: {error.strerror or error}") from error
-    return fit(log, f"by the log {name}")
 
 
 def from_profile(name: str) -> Costs:

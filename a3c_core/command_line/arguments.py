@@ -102,6 +102,8 @@ def new_file(text: str) -> Path:
     try:
         if path.is_dir():
             raise argparse.ArgumentTypeError(f"{shown(text)} is a directory: the name of a file is needed")
+        if path.exists() and not path.is_file():  # a device would be replaced by a file
+            raise argparse.ArgumentTypeError(f"{shown(text)} is no regular file, and can't be written to")
         folder = path.absolute().parent
         while not folder.exists():
             folder = folder.parent

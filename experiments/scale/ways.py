@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a3c.advise.jitter import Factors, lognormal
-from a3c.advise.queueing import Outcome, System, simulate
+from a3c.advise.distributions import lognormal
+from a3c.advise.simulator import Factors, Outcome, System, simulate
 from a3c_core.config import RunConfig
 from a3c_core.virtual.capacity import capacity
 

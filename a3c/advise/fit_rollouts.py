@@ -1,4 +1,4 @@
-"""From a log to costs: distributions and not means, growth, and the learner's stops."""
+"""From a log of single rollouts to costs: distributions and not means, growth, and the learner's stops."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a3c.advise.costs import Costs
-from a3c.advise.jitter import empirical
-from a3c.advise.log import Log, Numbers
-from a3c.advise.queueing import UNBOUNDED, System
+from a3c.advise.distributions import empirical
+from a3c.advise.measurements import Log, Numbers
+from a3c.advise.simulator import UNBOUNDED, System
 from a3c_core.command_line.arguments import in_seconds
 
 PARTS = 10  # of a log, to see growth

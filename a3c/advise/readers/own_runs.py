@@ -5,18 +5,25 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from a3c.advise.log import LEAST_ROWS, Log, LogError, Numbers, check
+from a3c.advise.measurements import Log, LogError, Numbers
+from a3c.advise.readers.timer import LEAST_ROWS, check
 from a3c_core.errors import shown
 from a3c_core.records.layout import CONFIG, UPDATES, read_json
-from a3c_core.records.tables import UPDATE_TABLE, read_records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def read_cell(directory: Path) -> Log:
     """Return the log of the gradients that were applied, as `train` and sweeps leave them in a directory."""
+    import pyarrow as pa  # large, and no other log needs it
+
+    from a3c_core.records.tables import UPDATE_TABLE, read_records
+
     try:
         updates, episodes = read_records(directory, UPDATE_TABLE), read_records(directory)
     except (pa.ArrowException, KeyError) as error:
@@ -64,7 +71,7 @@ def read_mlflow(address: str) -> Log:
         return read_cell(found.parent)
 
 
-def _starts(waits: bool, columns: dict[str, Numbers], episodes: pa.Table) -> Numbers:
+def _starts(waits: bool, columns: dict[str, Numbers], episodes: "pa.Table") -> Numbers:
     """Return when work on each gradient began: with its episode, or where its worker was done with the one before."""
     if len(episodes) == columns["worker"].size:  # one gradient an episode, both in the order of the master
         return episodes["started_s"].to_numpy()

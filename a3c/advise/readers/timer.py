@@ -10,17 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from a3c.advise.measurements import ASYNCHRONOUS, Log, LogError, Measurements, Numbers
 from a3c_core.errors import shown
 
+NAME = "timer"
 COLUMNS = ("worker", "start", "end", "update_start", "update_end")
 LEAST_ROWS = 20
 _LATEST_S = 1e12
 _OFF = 0.01  # of a median duration: clocks of several machines may be so far apart
-Numbers = NDArray[np.float64]
-
-
-class LogError(Exception):
-    """The log is not what it should be; the message is one sentence for the user."""
 
 
 class Row(NamedTuple):
@@ -34,23 +31,37 @@ class Row(NamedTuple):
     update_end: float
 
 
-class Log(NamedTuple):
-    """All parcels whose update is known, in the order of their updates; arrays have one entry for each."""
-
-    line: NDArray[np.int64]
-    worker: NDArray[np.int64]
-    start: Numbers
-    end: Numbers
-    update_start: Numbers
-    update_end: Numbers
-    notes: tuple[str, ...] = ()  # what was odd, in words
-    env_steps: float = math.nan  # of an episode, where it is known
-    waits: bool | None = None  # whether workers wait for their update, where it is known
-
-
 def read_file(path: Path) -> Log:
     """Return the log in a CSV or Parquet file."""
     return put_together(*(_parquet_rows(path) if path.suffix == ".parquet" else _csv_rows(path)))
+
+
+def as_measurements(log: Log, source: str) -> Measurements:
+    """Return a log of single rollouts as measurements: a step is an update."""
+    changes = (np.diff(log.update_start) != 0) | (np.diff(log.update_end) != 0)
+    first = np.flatnonzero(np.concatenate(([True], changes)))
+    began_s, ended_s = log.update_start[first], log.update_end[first]
+    free_s = np.concatenate((began_s[:1], ended_s[:-1]))
+    version_at_start = np.searchsorted(ended_s, log.start, side="right")
+    of_update = np.searchsorted(first, np.arange(log.end.size), side="right") - 1
+    return Measurements(
+        system=NAME,
+        source=source,
+        mode=ASYNCHRONOUS,
+        step_s=ended_s - free_s,
+        wait_s=np.maximum(began_s - free_s, 0.0),
+        update_s=ended_s - began_s,
+        rollouts_s=log.end - log.start,
+        batch=max(1, round(log.end.size / first.size)),
+        slots=int(log.worker.max()) + 1,
+        staleness=(of_update - version_at_start).astype(float),
+        events=log,
+        notes=log.notes,
+        unknown=(
+            "costs that change with the number of workers, as when cores run out (--cores)",
+            "how long the queue may get (--queue)",
+        ),
+    )
 
 
 def put_together(rows: list[Row], notes: tuple[str, ...]) -> Log:
@@ -201,6 +212,14 @@ def _seconds(line: int, text: str) -> float:
     if text and not abs(value) <= _LATEST_S:
         raise LogError(f"line {line} of the log: {shown(text)} is not a time in seconds")
     return value
+
+
+def is_number(text: str) -> bool:
+    """Return whether a field may be a time: a number, or nothing."""
+    try:
+        return not text.strip() or math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _joined(halves: list[Row]) -> list[Row]:

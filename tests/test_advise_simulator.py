@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from a3c.advise.jitter import FACTORS, empirical, exponential, lognormal
-from a3c.advise.queueing import System, simulate
+from a3c.advise.distributions import FACTORS, empirical, exponential, lognormal
+from a3c.advise.simulator import System, simulate
 
 CYCLE_S, SERVICE_S = 0.5, 0.03
 COUNTS = (1, 4, 10, 16, 17, 18, 40, 1_000, 10_000)

@@ -4,12 +4,10 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from a3c.advise.queueing import CONSTANT
+from a3c.advise.simulator import CONSTANT, Factors
 
 FACTORS = 1024
-Factors = NDArray[np.float64]
 _FINE = 64  # quantiles within a factor, whose mean it is: so the tail keeps its weight
 
 
@@ -31,10 +29,34 @@ def exponential() -> Factors:
     return _parts(-np.log1p(-quantiles))
 
 
+def pareto(shape: float) -> Factors:
+    """Return the factors of a duration with a power law's tail; its mean exists for a shape above 1."""
+    if not shape > 1:
+        raise ValueError(f"a Pareto distribution has a mean only with a shape above 1, not {shape:g}")
+    quantiles = (np.arange(FACTORS * _FINE) + 0.5) / (FACTORS * _FINE)
+    return _parts((1.0 - quantiles) ** (-1.0 / shape))
+
+
 def empirical(durations: Factors) -> Factors:
     """Return the factors of the durations themselves, the longest included; at most FACTORS of them."""
     ordered = np.sort(durations)
     return ordered / ordered.mean() if ordered.size <= FACTORS else _parts(ordered)
+
+
+def by_tail(ratio: float, count: int) -> Factors:
+    """Return the lognormal factors of which the largest of `count` is `ratio` times the mean, on average."""
+    low, high = 0.0, 4.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if largest(lognormal(middle), count) < ratio else (low, middle)
+    return lognormal(round(low, 4))
+
+
+def largest(factors: Factors, count: int) -> float:
+    """Return the mean of the largest of `count` draws: M = E[max of a group] / E[one]."""
+    ordered = np.sort(factors)
+    edges = (np.arange(ordered.size + 1) / ordered.size) ** count
+    return float(ordered @ np.diff(edges))
 
 
 def scaled(factors: Factors) -> Factors:
