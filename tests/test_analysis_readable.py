@@ -115,7 +115,7 @@ def test_words_that_are_cut_or_on_top_of_each_other_are_found():
 def test_every_schedule_of_a_study_has_a_marker_of_its_own(study):
     schedules = [s for variant in study.done_variants for s in study.of_variant(variant).schedules()]
     markers = {schedule.label: style.shape(schedule) for schedule in schedules}
-    assert len(set(markers.values())) == len(markers)
+    assert len(set(markers.values())) == min(len(markers), len(style._MARKERS))
     shown = study.shown.schedules()
     looks = {(style.shape(schedule), style.tone(schedule)) for schedule in shown}
     assert len(looks) == len(shown)

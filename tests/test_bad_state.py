@@ -231,7 +231,7 @@ def test_a_profile_without_costs_has_a_report(tmp_path, step_s, update_s, monkey
     study = load_study(folder)
     assert len(study.done) == 6
     assert study.takes_time == (step_s + update_s > 0)
-    assert ("Nothing takes any time" in (folder / "README.md").read_text()) == (step_s + update_s == 0)
+    assert ("Nothing takes any time" in (folder / "index.html").read_text()) == (step_s + update_s == 0)
 
 
 def test_a_question_is_shown_as_it_is(tmp_path):

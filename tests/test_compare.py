@@ -13,6 +13,7 @@ from analysis.data.study import StudyError
 from analysis.figures import catalogue
 from analysis.pages.comparison import differences
 from tests.analysis_studies import TINY_AXES, made_up, make_tiny
+from tests.sweeps import forget_digests
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,8 @@ def slower(tiny):
         for config in [cell["config"] for cell in content.get("cells", [])] or [content]:
             config["slowdown"] = 2.0
         path.write_text(json.dumps(content | ({"name": "slower"} if "cells" in content else {})))
+    for cell in folder.glob("cells/*"):
+        forget_digests(cell)
     return folder
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import run_sweep
-from a3c import play
+from a3c.play import __main__ as play
 from a3c_core.errors import on_a_screen, printable
 from a3c_core.records import checkpoints
 from a3c_core.records.layout import ResultsError

@@ -54,7 +54,7 @@ STUDIES = (
     "pong_workers",
 )
 TRACKED = re.compile(  # of results/: no pages, one picture of a study or a game, and the weights of a checkpoint once
-    r"README\.md"
+    r"README\.md|updates_sha256\.csv"
     r"|\w+/(study\.json|(runs|curves)\.parquet|tables/\w+\.csv|README\.md|notes\.md|conclusion\.md|main\.png)"
     r"|atari/\w+/(main\.gif|\d{12}/(manifest\.json|model\.keras))"
 )

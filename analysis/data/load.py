@@ -56,8 +56,8 @@ def read_plan(folder: Path) -> Plan:
         raise StudyError(f"{folder} holds no study: it has no {STUDY}, which run_sweep.py writes")
     if not content["cells"]:
         raise StudyError(f"{folder / STUDY} plans no cells")
-    grid = content.get("grid") or {}
-    stated = grid.get("prediction") or "", grid.get("learned_above")
+    grid = {**content, **(content.get("grid") or {})}  # a study that was fetched from MLflow has no grid
+    stated = str(grid.get("prediction") or ""), grid.get("learned_above")
     return Plan(content["name"], content["question"], content["axes"], content["cells"], *stated)
 
 

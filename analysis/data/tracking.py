@@ -208,7 +208,25 @@ def _plan(experiment: str, runs: "list[Run]", cells: list[dict[str, Any]]) -> di
             if name != "seed" and value not in axes.setdefault(name, []):
                 axes[name].append(value)
     question = notes[0] if notes else f"What do the runs of {experiment} show?"
-    return {"name": experiment, "question": question, "source": "mlflow", "axes": axes, "cells": cells}
+    plan = {"name": experiment, "question": question, "source": "mlflow", "axes": axes, "cells": cells}
+    return {**plan, **_stated(runs)}
+
+
+def _stated(runs: "list[Run]") -> dict[str, Any]:
+    """Return the prediction of the grid's author, and what counts as learned, if a sweep's run has them."""
+    tags = [run.data.tags for run in runs]
+    predictions = [tag["prediction"] for tag in tags if "prediction" in tag]
+    bounds = [_number(tag["learned_above"]) for tag in tags if "learned_above" in tag]
+    known: dict[str, list[Any]] = {"prediction": predictions, "learned_above": [b for b in bounds if b is not None]}
+    return {name: values[-1] for name, values in known.items() if values}
+
+
+def _number(text: str) -> float | None:
+    """Return the number in a tag; None for what people wrote into it."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _refuse_other_study(folder: Path) -> None:

@@ -125,6 +125,8 @@ class Tracker:
         question = self._content["question"]
         self._client.set_experiment_tag(self._experiment, "mlflow.note.content", f"{question}\n\n{_HOW_TO_COMPARE}")
         tags = {"study": self._content["name"], "question": question, "mlflow.note.content": question}
+        grid = self._content.get("grid") or {}
+        tags |= {name: str(grid[name]) for name in ("prediction", "learned_above") if name in grid}
         return self._create(f"sweep {self._content['name']}", sweep, tags, int(time.time() * 1000))
 
     def _create(self, name: str, uid: str, tags: dict[str, str], start_ms: int) -> str:
