@@ -141,7 +141,7 @@ def test_a_factor_that_matters_only_with_many_workers_is_found(interacts):
     assert table.loc[("rate", "final_score", 20), "effect"].item() == pytest.approx(20.0, abs=3.0)
     assert table.loc[("rate", "final_score", 4), "effect"].item() == pytest.approx(0.0 if interacts else 20.0, abs=3.0)
     assert bool(table.loc[("rate", "final_score", 4), "holds"].item()) == interacts
-    assert ("rate 2 on score at the end" in factors_figure.FIGURE.says(study)) == interacts
+    assert ("rate 2 on final score" in factors_figure.FIGURE.says(study)) == interacts
     assert len(drawn(factors_figure.FIGURE, study).axes) == 3
 
 

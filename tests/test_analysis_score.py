@@ -65,5 +65,5 @@ def test_axes_carry_the_games_unit(study):
     for figure in (main_figure(study), *catalogue(study)):
         with style.paper():
             labels += [ax.get_ylabel() for ax in drawing.draw(figure.part(study), figure.panels).axes]
-    assert {"mean score (seconds)", "score at the end (seconds)"} <= set(labels)
+    assert {"mean score (seconds)", "final score (seconds)"} <= set(labels)
     assert not any("pipe" in label for label in labels)

@@ -80,7 +80,7 @@ def test_who_waits_is_seen(study):
 
 
 def settings(**variants):
-    """Return a study with one worker count: {name: (time to 50, score at the end)}."""
+    """Return a study with one worker count: {name: (time to 50, final score)}."""
     parts = [
         made_up({"40": {"time_to_50_s": time, "final_score": end}}, seeds=10, case=name)
         for name, (time, end) in variants.items()

@@ -1,4 +1,4 @@
-"""Which settings are beaten by another in both: time to a score, and the score at the end.
+"""Which settings are beaten by another in both: time to a score, and the final score.
 
 One beats another if it is faster for sure and not relevantly worse, or better for sure and not relevantly slower. For
 sure: the 95 % interval of the comparison, paired by seed, excludes the contrary. Relevant: a tenth. A setting whose

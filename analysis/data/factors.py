@@ -17,7 +17,7 @@ from analysis.data.inference import holm, interaction_chance
 from analysis.data.statistics import Estimate
 from analysis.data.study import Study
 
-OUTCOMES = {"learned": "share that learned", "learning_begins": "learning begins", "final_score": "score at the end"}
+OUTCOMES = {"learned": "share that learned", "learning_begins": "learning begins", "final_score": "final score"}
 
 
 def factors_of(study: Study) -> dict[str, list[str]]:

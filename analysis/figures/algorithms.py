@@ -19,7 +19,7 @@ _TITLES = {"env_steps": "steps", "episodes": "episodes", "updates": "updates", "
 
 
 def plot_bearing(study: Study, ax: Axes, place: int) -> Axes:
-    """Draw the score at the end over workers, a line for each algorithm, and the limit of its master."""
+    """Draw the final score over workers, a line for each algorithm, and the limit of its master."""
     queue = algorithms.queues(study)[place]
     table = algorithms.comparison(study)
     table = table[table["queue"] == queue]
@@ -27,7 +27,7 @@ def plot_bearing(study: Study, ax: Axes, place: int) -> Axes:
         _draw(ax, str(algorithm), rows, style.setting_colour(order), style.marker(order))
     style.worker_axis(ax, sorted(set(table["workers"])))
     style.from_zero(ax)
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title(f"What was learned, with {_QUEUES.get(queue, queue)}")
     style.note(ax, "IQM of all runs; lines: 95 % interval; dashed: limit known before the runs")
     style.legend(ax, "algorithm")

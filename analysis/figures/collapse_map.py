@@ -64,7 +64,7 @@ def _draw_limit(ax: Axes, table: pd.DataFrame, name: str) -> None:
 
 
 def plot_relative_workers(study: Study, ax: Axes) -> Axes:
-    """Draw the score at the end of every run with fixed workers against its workers as a multiple of the limit."""
+    """Draw the final score of every run with fixed workers against its workers as a multiple of the limit."""
     fixed, name = study.done[~study.done["dynamic"]], study.done["limit_name"].iloc[0]
     look: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.6, "markersize": 7, "alpha": 0.8}
     for place, workers in enumerate(sorted(set(fixed["end"]))):
@@ -76,7 +76,7 @@ def plot_relative_workers(study: Study, ax: Axes) -> Axes:
     style.plain(ax.xaxis)
     style.from_zero(ax)
     ax.set_xlabel(f"workers / {name}")
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title(f"What was learned, by workers / {name}")
     style.note(ax, "every marker is a run")
     style.legend(ax)

@@ -19,7 +19,7 @@ _NEVER = 1.5  # times the longest time: where settings stand that mostly never c
 
 
 def plot_points(study: Study, ax: Axes) -> Axes:
-    """Draw the score at the end against the time to a score, with intervals; large are those that none beats."""
+    """Draw the final score against the time to a score, with intervals; large are those that none beats."""
     part = study.shown
     score, (unit_s, unit) = reference_score(part), part.time_unit
     table = outlook(part, score)
@@ -33,7 +33,7 @@ def plot_points(study: Study, ax: Axes) -> Axes:
     style.from_zero(ax)
     ax.axvline(never / 1.2 / unit_s, color=style.WARNING, linewidth=1.2)
     ax.set_xlabel(f"time to {score:g} {study.score.unit} ({unit})")
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title("How soon, and how well in the end")
     style.note(ax, "lines: 95 % intervals; large: beaten by none; right: mostly never")
     style.legend(ax, "setting")
@@ -88,7 +88,7 @@ def sentence(study: Study) -> str:
         for label, row in best.iterrows()
     ]
     never = [str(label) for label in table.index[~np.isfinite(table["time_s"])]]
-    words = f"In time to {score:g} {study.score.unit} and score at the end together, none beats {listed(said)}"
+    words = f"In time to {score:g} {study.score.unit} and final score together, none beats {listed(said)}"
     lost = f"; most runs of {listed(never)} never get there" if 0 < len(never) <= 6 else ""
     lost = f"; most runs of {count(len(never), 'setting')} never get there" if len(never) > 6 else lost
     return f"{words}{lost}."

@@ -30,7 +30,7 @@ def plot_score(study: Study, ax: Axes) -> Axes:
     """Draw the score of all runs over the staleness of their gradients."""
     _draw(study, ax, "score")
     style.from_zero(ax)
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title("What late gradients teach")
     style.note(ax, "IQM of all runs; lines: 95 % intervals")
     return ax

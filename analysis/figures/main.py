@@ -79,7 +79,7 @@ def plot_bearing(study: Study, ax: Axes) -> Axes:
     if limit:
         draw_limit(ax, limit)
     style.legend(ax)
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title("What was learned, by number of workers")
     style.note(ax, "dots: runs; markers: IQM of all runs; hollow: dynamic, from start to end")
     return ax

@@ -1,4 +1,4 @@
-"""Settings side by side: the score at the end for each, and over the episodes where the study compares settings."""
+"""Settings side by side: the final score for each, and over the episodes where the study compares settings."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _MOST_NAMED = 6  # settings in a row that people still read
 
 
 def plot_settings(study: Study, ax: Axes) -> Axes:
-    """Draw the score at the end for every setting, one row each, one marker per schedule."""
+    """Draw the final score for every setting, one row each, one marker per schedule."""
     variants = [variant for variant in study.variants if len(study.of_variant(variant).done)][::-1]
     parts = [study.of_variant(variant) for variant in variants]
     most = max(len(part.schedules()) for part in parts)
@@ -30,8 +30,8 @@ def plot_settings(study: Study, ax: Axes) -> Axes:
             _draw_end(part, ax, schedule, height, with_share=most == 1)
     style.rows(ax, variants, inches=_SCHEDULE_INCHES * most)
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
-    ax.set_xlabel(f"score at the end ({study.score.unit})")
-    ax.set_title("Score at the end, by setting")
+    ax.set_xlabel(f"final score ({study.score.unit})")
+    ax.set_title("Final score, by setting")
     some = any(outcomes.is_mixed(part, schedule) for part in parts for schedule in part.schedules())
     pale = "; pale: not all runs learned" if most > 1 and some else ""
     style.note(ax, f"markers: IQM of all runs; dots: runs{pale}; lines: 95 % intervals")
@@ -49,7 +49,7 @@ def _look(schedule: Schedule, colour: Any) -> dict[str, Any]:
 
 
 def _draw_end(study: Study, ax: Axes, schedule: Schedule, height: float, with_share: bool) -> None:
-    """Draw a schedule's score at the end with its spread, pale if not all of its runs learned."""
+    """Draw a schedule's final score with its spread, pale if not all of its runs learned."""
     shown = outcomes.estimate(study, schedule)
     mixed = outcomes.is_mixed(study, schedule)
     colour = _pale(style.tone(schedule)) if mixed and not with_share else style.tone(schedule)

@@ -19,7 +19,7 @@ _NEVER = 1.6  # times the longest time: where runs stand that never came so far
 
 
 def plot_ends(study: Study, ax: Axes) -> Axes:
-    """Draw the score at the end over workers, a line for each setting."""
+    """Draw the final score over workers, a line for each setting."""
     for place, variant in enumerate(study.done_variants):
         part = study.of_variant(variant)
         schedules = part.schedules(dynamic=False)
@@ -30,7 +30,7 @@ def plot_ends(study: Study, ax: Axes) -> Axes:
         ax.vlines(counts, *np.array(spread).T, color=style.setting_colour(place), linewidth=1.4, alpha=0.55)
     _frame(study, ax)
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(f"score at the end ({study.score.unit})")
+    ax.set_ylabel(f"final score ({study.score.unit})")
     ax.set_title("What was learned, by topology")
     style.note(ax, "IQM of all runs; lines: 95 % intervals")
     return ax

@@ -146,7 +146,7 @@ def _learning_table(study: Study, table: pd.DataFrame) -> dict[str, Any]:
     unit_s, unit = study.time_unit
     marks = study.score.marks
     score = max((mark for mark in marks if table[f"reached_{mark:g}"].max() > 0.5), default=marks[0])
-    columns = ["workers", "runs", "learned", "collapsed", "score at the end", "mean score", unit, "steps/s"]
+    columns = ["workers", "runs", "learned", "collapsed", "final score", "mean score", unit, "steps/s"]
     columns += [f"reached {score:g}", "after (median)"]
     rows = []
     for row in table.to_dict("records"):
