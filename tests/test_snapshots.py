@@ -48,6 +48,7 @@ def test_records_are_the_same_bytes_with_and_without(run, tmp_path):
 
 def test_a_run_that_goes_on_forgets_those_of_the_time_it_lost(run, tmp_path):
     begun = Run(config(snapshots=WANTED), tmp_path)
+    begun.runtime.start(lambda: False)
     begun.checkpoint()  # at its very beginning
     begun._keep_snapshot()
     while not kept(tmp_path)[-1]:
