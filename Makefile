@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 INSTALL := $(VENV)/bin/uv pip install --compile-bytecode --python $(RUN)
 # Editable, by the locked setuptools: no index is asked, and what lies beside the code (grids, PLE's pictures) stays there.
 INSTALL_FOLDER := $(INSTALL) --quiet --no-deps --no-build-isolation --editable
+# The lock of an extra has only what it adds: what that needs besides is in requirements.lock, and installed.
+OF_EXTRA := --require-hashes --no-deps
 # Where there is no terminal, installers are silent for minutes: a line now and then, as long as the shell of a recipe lives.
 AWAKE := while sleep 8 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "still installing"; done & trap "kill $$!" EXIT;
 # Sweeps and tests start hundreds of processes: none should have to compile our files anew.
@@ -43,19 +45,19 @@ setup-ple: setup  ## the real PLE as well, from git at PLE_COMMIT, or from a che
 setup-ray: $(VENV)/.ready-ray  ## the same with Ray, for more than one machine
 
 $(VENV)/.ready-ray: requirements-ray.lock $(READY)
-	$(INSTALL) --require-hashes -r requirements-ray.lock
+	$(INSTALL) $(OF_EXTRA) -r requirements-ray.lock
 	@touch $@
 
 setup-atari: $(VENV)/.ready-atari  ## the same with Atari's games: ALE/Pong-v5 and others
 
 $(VENV)/.ready-atari: requirements-atari.lock $(READY)
-	$(INSTALL) --require-hashes -r requirements-atari.lock
+	$(INSTALL) $(OF_EXTRA) -r requirements-atari.lock
 	@touch $@
 
 setup-lab: $(VENV)/.ready-lab  ## the same with JupyterLab
 
 $(VENV)/.ready-lab: requirements-lab.lock $(READY)
-	$(INSTALL) --require-hashes -r requirements-lab.lock
+	$(INSTALL) $(OF_EXTRA) -r requirements-lab.lock
 	@touch $@
 
 demo: setup  ## a small real sweep in virtual time, its picture and its report
